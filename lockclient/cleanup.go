@@ -1,0 +1,130 @@
+package lockclient
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+
+	"github.com/lockstream/lockstream/internal/lockitem"
+)
+
+// The pause between two tries of one write: full jitter below a bound that doubles.
+const (
+	firstBackoff = 50 * time.Millisecond
+	maxBackoff   = time.Second
+)
+
+// pause waits before try number n (from 0) after a failure of this class, and reports
+// whether ctx let it.
+func pause(ctx context.Context, n int, fail failure) bool {
+	var d time.Duration
+	switch fail {
+	case failSkew, failStale: // the next one is composed, and signed, by a better clock
+		return ctx.Err() == nil
+	case failConflict: // a held check in somebody's transaction: over in milliseconds
+		d = 5*time.Millisecond + rand.N(45*time.Millisecond)
+	default:
+		d = rand.N(min(firstBackoff<<min(n, 10), maxBackoff))
+	}
+	return sleep(ctx, d)
+}
+
+// sleep waits for d and reports whether ctx let it.
+func sleep(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// learn takes what a request showed into the client's view of the lock. An item that
+// carries the version of an abandoned write belongs to nobody and is freed.
+func (c *Client) learn(ctx context.Context, name string, a answer) view {
+	c.mu.Lock()
+	s := c.slotFor(name)
+	v := s.observe(a.item, a.received.at, c.opt.MaxLease)
+	orphan, found := s.lost.find(a.item)
+	c.settleSlot(s)
+	c.mu.Unlock()
+	if !found || v.kind != viewHeld {
+		return v
+	}
+	return c.freeOrphan(ctx, name, orphan, v)
+}
+
+// freeOrphan releases a lock that an abandoned write of this client took, and returns
+// what is known then.
+func (c *Client) freeOrphan(ctx context.Context, name string, orphan attempt, v view) view {
+	rvn := newRVN()
+	composed := c.compose()
+	now, _, _ := c.server.now(composed.at)
+	a := c.update(ctx, "release", name, composed, c.cleanTimeout(),
+		lockitem.Release(orphan.hold(), lockitem.Touch{RVN: rvn, TTL: c.ttl(now)}))
+	if a.err != nil || (a.fail != failNone && a.fail != failRefused) {
+		return v
+	}
+	c.opt.Observer.recovered("acquire", name)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := c.slotFor(name)
+	defer c.settleSlot(s)
+	return s.observe(a.item, a.received.at, c.opt.MaxLease)
+}
+
+func (c *Client) cleanTimeout() time.Duration { return min(c.opt.ReleaseTimeout, maxRequestTimeout) }
+
+// cleanUp makes sure that none of an abandoned operation's writes leaves a held lock. It
+// releases what was applied, and lifts the token of a free lock (or writes a tombstone
+// where no item is), so that a copy which arrives late fails.
+func (c *Client) cleanUp(ctx context.Context, name string, tried attempts) {
+	for n := 0; ; n++ {
+		a := c.read(ctx, name, c.cleanTimeout())
+		if a.err == nil {
+			a = c.cleanOnce(ctx, name, tried, a)
+			if a.fail == failNone && a.err == nil {
+				c.mu.Lock()
+				s := c.slotFor(name)
+				if s.holder == nil {
+					s.observe(a.item, a.received.at, c.opt.MaxLease)
+				}
+				s.nudge()
+				c.settleSlot(s)
+				c.mu.Unlock()
+				return
+			}
+		} else if a.fail == failNone {
+			return // not a lock, or malformed: nothing of ours
+		}
+		if !pause(ctx, n, a.fail) {
+			return
+		}
+	}
+}
+
+// cleanOnce does what the state that was read asks for; a success without a write when
+// there is nothing to do.
+func (c *Client) cleanOnce(ctx context.Context, name string, tried attempts, seen answer) answer {
+	composed := c.compose()
+	now, _, _ := c.server.now(composed.at)
+	t := lockitem.Touch{RVN: newRVN(), TTL: c.ttl(now)}
+	var e lockitem.Expr
+	own, applied := tried.find(seen.item)
+	switch {
+	case seen.item == nil:
+		e = lockitem.Tombstone(c.layout, tried.topToken(), t)
+	case applied && !seen.item.Released:
+		e = lockitem.Release(own.hold(), t)
+	case seen.item.Released && seen.item.Token < tried.topToken():
+		if seen.item.Paused {
+			t.TTL = time.Time{}
+		}
+		e = lockitem.RaiseFloor(seen.item.Version(), tried.topToken(), t)
+	default:
+		return seen
+	}
+	return c.update(ctx, "clean up", name, composed, c.cleanTimeout(), e)
+}

@@ -1,0 +1,113 @@
+package lockclient
+
+import (
+	"context"
+	"errors"
+
+	"github.com/lockstream/lockstream/internal/lockitem"
+)
+
+// holderOp is one write that names a lease's hold: renew, release or hand over. Every
+// try is a request of its own with a version of its own.
+type holderOp struct {
+	op     string
+	build  func(lockitem.Hold, attempt) lockitem.Expr
+	next   func(composed reading) attempt // what the next try would write
+	tried  attempts                       // own tries whose outcome is unknown
+	remain bool                           // a renewal: tries stay the lease's own after the operation
+}
+
+// settled is how a holderOp ended: applied by the attempt, or lost, or not known.
+type settled struct {
+	by   attempt
+	item *lockitem.Item
+	lost *LostError
+	err  error
+}
+
+// send tries until the outcome is known or ctx ends. The caller holds the lease's gate.
+//
+// A refusal is settled by the version that the item shows: one of this operation's own
+// tries (it had been applied, and counts from when it was sent), one of the lease's
+// renewals (the hold goes on from there), or a stranger's.
+func (l *Lease) send(ctx context.Context, op *holderOp) settled {
+	skewed := false
+	for n := 0; ; n++ {
+		if err := context.Cause(ctx); err != nil {
+			return settled{err: err}
+		}
+		at := op.next(l.c.compose())
+		hold := lockitem.Hold{Owner: l.owner, RVN: l.rvn, Token: l.token}
+		a := l.c.update(ctx, op.op, l.name, at.lease.from, requestTimeout(l.lease), op.build(hold, at))
+		switch a.fail {
+		case failNone:
+			return settled{by: at, item: a.item}
+		case failRefused:
+			if done, ok := l.refused(op, a); ok {
+				return done
+			}
+			n = -1
+			continue // the hold goes on under another version
+		case failUnknown:
+			op.tried = append(op.tried, at)
+			if op.remain {
+				l.pending = append(l.pending, at)
+			}
+		case failPermanent:
+			return settled{err: a.err}
+		case failSkew:
+			if skewed {
+				return settled{err: a.err}
+			}
+			skewed = true
+		}
+		if op.remain {
+			l.failed.Store(&a.err)
+		}
+		if !pause(ctx, n, a.fail) {
+			return settled{err: errors.Join(context.Cause(ctx), a.err)}
+		}
+	}
+}
+
+// refused settles a write whose condition did not hold. It reports false when the same
+// hold goes on under another version and the write is to be sent again.
+func (l *Lease) refused(op *holderOp, a answer) (settled, bool) {
+	if a.err != nil {
+		return settled{lost: l.lostTo(nil), err: a.err}, true
+	}
+	if own, ok := op.tried.find(a.item); ok {
+		l.c.opt.Observer.recovered(op.op, l.name)
+		return settled{by: own, item: a.item}, true
+	}
+	if lost := l.lostTo(a.item); lost != nil {
+		return settled{lost: lost, item: a.item}, true
+	}
+	if own, ok := l.pending.find(a.item); ok {
+		l.c.opt.Observer.recovered("renew", l.name)
+		l.extend(own, nil)
+	}
+	l.rvn, l.seenAt, l.pending = a.item.RVN, a.received.at, nil
+	return settled{}, false
+}
+
+// lostTo says who has the lock instead of l by what the item shows, nil when l has it.
+func (l *Lease) lostTo(it *lockitem.Item) *LostError {
+	lost := &LostError{Name: l.name, Token: l.token}
+	switch {
+	case it == nil:
+		lost.Reason = Deleted
+	case it.Owner != l.owner || it.Token != l.token:
+		lost.Reason, lost.By = TakenOver, it.Label
+		if lost.By == "" {
+			lost.By = it.Owner
+		}
+	case it.Released:
+		lost.Reason = Reaped
+	case !it.StopBy.IsZero():
+		lost.Reason = Revoked
+	default:
+		return nil
+	}
+	return lost
+}

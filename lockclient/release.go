@@ -1,0 +1,167 @@
+package lockclient
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/lockstream/lockstream/internal/lockitem"
+)
+
+// Release ends the lease and frees the lock, or passes it to the next contender of this
+// client. The lease's context ends before anything is sent.
+//
+// It goes through with an ended ctx too: it takes ctx's values only and is bounded by
+// Options.ReleaseTimeout. The error is ErrReleased the second time and ErrLost for a lease
+// that was lost before, with nothing sent; ErrLost also when the table shows that the lock
+// was no longer this lease's; otherwise the cause, and the lock then runs out with its
+// lease. A release never touches a newer hold of the lock.
+func (l *Lease) Release(ctx context.Context, optFns ...func(*ReleaseOptions)) error {
+	var o ReleaseOptions
+	for _, fn := range optFns {
+		fn(&o)
+	}
+	if err := l.c.checkData(o.Data); err != nil {
+		return l.c.wrap("release", l.name, fmt.Errorf("%w: %w", ErrInvalidOption, err))
+	}
+	l.check() // a lease that has run out was lost, whoever noticed first
+	if err := l.c.begin(); err != nil {
+		if end := l.ended.Load(); end != nil {
+			err = end.cause
+		}
+		return l.c.wrap("release", l.name, err)
+	}
+	defer l.c.work.Done()
+	if !l.end(ErrReleased) {
+		return l.c.wrap("release", l.name, l.ended.Load().cause)
+	}
+	return l.c.wrap("release", l.name, l.giveBack(context.WithoutCancel(ctx), o.Data))
+}
+
+// discard frees a lease that nobody took from the hand that passed it.
+func (l *Lease) discard(ctx context.Context) error {
+	if !l.end(ErrReleased) {
+		return nil
+	}
+	return l.giveBack(ctx, nil)
+}
+
+// giveBack writes the end of a lease that has ended for its owner: a hand-over to a
+// contender of this client, else a release. ctx is detached from the caller's.
+func (l *Lease) giveBack(ctx context.Context, data []byte) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, l.c.opt.ReleaseTimeout, errReleaseTimeout)
+	defer cancel()
+	ctx, abort := context.WithCancelCause(ctx)
+	defer abort(nil)
+	defer context.AfterFunc(l.c.life, func() { abort(context.Cause(l.c.life)) })()
+	select {
+	case <-l.gate: // a renewal on the wire ends with the lease's context
+	case <-ctx.Done():
+		l.c.vacate(l.s, l, view{})
+		return context.Cause(ctx)
+	}
+	defer func() { l.gate <- struct{}{} }()
+
+	if next := l.c.successor(l.s, l); next != nil && data == nil {
+		handed, done := l.handOver(ctx, next)
+		if handed {
+			l.c.opt.Observer.released(ReleasedEvent{Name: l.name, Token: l.token, HandedOver: true})
+			return nil
+		}
+		if done.lost != nil {
+			l.c.vacate(l.s, l, view{})
+			return done.lost
+		}
+	}
+	return l.release(ctx, data)
+}
+
+func (l *Lease) release(ctx context.Context, data []byte) error {
+	done := l.send(ctx, &holderOp{
+		op: "release",
+		next: func(composed reading) attempt {
+			return attempt{rvn: newRVN(), owner: l.owner, token: l.token, lease: window{from: composed}}
+		},
+		build: func(mine lockitem.Hold, at attempt) lockitem.Expr {
+			now, _, _ := l.c.server.now(at.lease.from.at)
+			return lockitem.Release(mine, lockitem.Touch{RVN: at.rvn, Data: data, SetData: data != nil, TTL: l.c.ttl(now)})
+		},
+	})
+	if done.lost != nil || done.err != nil {
+		l.c.vacate(l.s, l, view{})
+		if done.lost != nil {
+			return done.lost
+		}
+		return done.err
+	}
+	l.c.vacate(l.s, l, view{
+		kind: viewReleased, version: lockitem.Version{RVN: done.by.rvn, Token: l.token, HasToken: true},
+		paused: done.item != nil && done.item.Paused,
+	})
+	l.c.opt.Observer.released(ReleasedEvent{Name: l.name, Token: l.token})
+	return nil
+}
+
+// handOver passes the lock to a contender of this client in one write. It reports false
+// when the lock is still this lease's to release, or lost.
+func (l *Lease) handOver(ctx context.Context, next *waiter) (bool, settled) {
+	owner := lockitem.Owner(l.c.id, randomID())
+	op := &holderOp{
+		op: "hand over",
+		next: func(composed reading) attempt {
+			return attempt{
+				rvn: newRVN(), owner: owner, token: l.token + 1,
+				lease: window{composed, trustOf(next.opt.LeaseDuration)},
+			}
+		},
+		build: func(mine lockitem.Hold, at attempt) lockitem.Expr {
+			now, known, _ := l.c.server.now(at.lease.from.at)
+			return lockitem.HandOver(mine, l.c.grant(at, next.opt, now, known))
+		},
+	}
+	done := l.send(ctx, op)
+	if done.lost != nil {
+		return false, done
+	}
+	if done.err == nil && done.by.lease.remaining(l.c.opt.clock.read()) <= 0 {
+		done.err = errRequestTimeout // too slow to be a lease
+		op.tried = append(op.tried, done.by)
+	}
+	if done.err == nil {
+		if heir := l.c.deliver(l.s, next, done); heir != nil {
+			return true, done
+		}
+		op.tried = append(op.tried, done.by) // the client closed
+	}
+	if len(op.tried) > 0 {
+		l.c.mu.Lock()
+		l.s.abandonedBy(op.tried)
+		l.c.mu.Unlock()
+		tried := op.tried
+		l.c.detach(func(ctx context.Context) { l.c.cleanUp(ctx, l.name, tried) })
+	}
+	return false, done
+}
+
+// deliver makes the lease of a hand-over and gives it to w. A contender that has left
+// meanwhile gets nothing, and the lease goes on to the next one or is released. It
+// returns nil when the client has closed.
+func (c *Client) deliver(s *slot, w *waiter, done settled) *Lease {
+	heir := c.newLease(w.values, s.name, done.by, w.opt, done.item)
+	if heir == nil {
+		return nil
+	}
+	c.mu.Lock()
+	s.handOvers++
+	if gone := w.gone; gone {
+		c.mu.Unlock()
+		c.detach(func(ctx context.Context) { _ = heir.discard(ctx) })
+		return heir
+	}
+	w.lease = heir
+	if len(s.queue) > 0 && s.queue[0] == w {
+		s.queue = s.queue[1:]
+	}
+	c.mu.Unlock()
+	w.signal()
+	return heir
+}

@@ -1,0 +1,132 @@
+package lockclient
+
+import (
+	"time"
+
+	"github.com/lockstream/lockstream/internal/lockitem"
+	"github.com/lockstream/lockstream/lockevent"
+)
+
+// viewKind is what a client believes of a lock.
+type viewKind uint8
+
+const (
+	viewUnknown viewKind = iota
+	viewAbsent
+	viewReleased
+	viewHeld
+)
+
+// view is a client's latest belief about a lock. It decides what is sent, never who
+// holds: every write names the version that it believes in.
+type view struct {
+	kind      viewKind
+	version   lockitem.Version
+	lease     time.Duration // of the holder, capped
+	firstSeen time.Time     // when this version was first seen, on the monotonic clock
+	owner     string        // "" where only an event told
+	label     string
+	since     time.Time
+	paused    bool
+	note      string // the reason of the pause
+}
+
+// dead says that the holder left the version unchanged for its whole lease.
+func (v view) dead(now time.Time) bool {
+	return v.kind == viewHeld && now.Sub(v.firstSeen) >= v.lease
+}
+
+// expiry is the earliest takeover.
+func (v view) expiry() time.Time { return v.firstSeen.Add(v.lease) }
+
+// sightings remember when the last few versions of one lock were first seen, so that an
+// event which comes late cannot make a known version young again.
+type sightings struct {
+	ring [8]sighting
+	next int
+}
+
+type sighting struct {
+	version lockitem.Version
+	at      time.Time
+}
+
+// first returns when version was first seen: at, unless it was known before.
+func (s *sightings) first(version lockitem.Version, at time.Time) time.Time {
+	for _, old := range s.ring {
+		if old.version == version && !old.at.IsZero() {
+			return old.at
+		}
+	}
+	s.ring[s.next] = sighting{version: version, at: at}
+	s.next = (s.next + 1) % len(s.ring)
+	return at
+}
+
+// observe replaces the view of s by an item that was read at the time at; nil is absent.
+func (s *slot) observe(it *lockitem.Item, at time.Time, maxLease time.Duration) view {
+	switch {
+	case it == nil:
+		s.view = view{kind: viewAbsent}
+	case it.Released:
+		s.view = view{kind: viewReleased, version: it.Version(), paused: it.Paused, note: it.PauseNote}
+	default:
+		s.view = view{
+			kind: viewHeld, version: it.Version(), lease: min(it.Lease, maxLease),
+			firstSeen: s.seen.first(it.Version(), at),
+			owner:     it.Owner, label: it.Label, since: it.AcquiredAt, paused: it.Paused, note: it.PauseNote,
+		}
+	}
+	return s.view
+}
+
+// verdict is what an event means for a contender.
+type verdict uint8
+
+const (
+	verdictWait verdict = iota // nothing to do but to count anew
+	verdictFree                // the lock is free by the event: write
+	verdictLook                // the event is no ground to write on: read
+)
+
+// hear takes an event into the view. It never believes an event over something newer
+// that is known: tokens rise, and a token that was released is never held again.
+func (s *slot) hear(ch lockevent.Change, maxLease time.Duration) verdict {
+	known := s.view.version.Token
+	stale := s.view.kind != viewUnknown && ch.Token != 0 && ch.Token < known
+	version := lockitem.Version{RVN: ch.RVN, Token: ch.Token, HasToken: ch.Token != 0}
+	switch {
+	case ch.Kind == lockevent.Resync || ch.Kind == lockevent.Unknown || stale:
+		// A stale one wakes all the same: it may tell of a lock made anew.
+		if stale && ch.Held {
+			return verdictWait
+		}
+		return verdictLook
+	case ch.Kind == lockevent.Deleted:
+		s.view = view{kind: viewAbsent}
+		return verdictFree
+	case ch.RVN == "":
+		return verdictLook
+	case !ch.Held:
+		if ch.RVN == s.standRVN {
+			return verdictWait // this client's own release, whose turn is another's
+		}
+		s.view = view{kind: viewReleased, version: version}
+		return verdictFree
+	}
+	if s.view.kind == viewReleased && ch.Token <= known {
+		if ch.Token == 0 {
+			return verdictLook // a foreign lease without a token: old or new, nobody can tell
+		}
+		return verdictWait
+	}
+	v := view{
+		kind: viewHeld, version: version, lease: min(ch.Lease, maxLease),
+		firstSeen: s.seen.first(version, ch.SeenAt),
+	}
+	if s.view.kind == viewHeld && s.view.version.Token == version.Token {
+		v.owner, v.label, v.since = s.view.owner, s.view.label, s.view.since
+	}
+	s.view = v
+	return verdictWait
+}
