@@ -95,7 +95,9 @@ func TestEveryWriteHasAFreshVersion(t *testing.T) {
 	}
 }
 
-// Cases: E3 — no condition compares a stored time; the delete of a free lock, which
+// Cases: E3
+//
+// No condition compares a stored time; the delete of a free lock, which
 // decides nothing about a holder, is the exception.
 func TestNoConditionComparesATime(t *testing.T) {
 	for name, e := range allExprs() {
