@@ -112,12 +112,18 @@ type journal struct {
 	mu       sync.Mutex
 	requests []lockclient.RequestEvent
 	wakes    []lockclient.Wake
-	waiting  chan struct{} // one for each wait that begins
+	woken    []lockclient.Wake // why a wait ended in a look
+	waiting  chan struct{}     // one for each wait that begins
 }
 
 func (j *journal) hook(o *lockclient.Options) {
 	j.waiting = make(chan struct{}, 1024)
 	o.Observer.Waiting = func(string) { j.waiting <- struct{}{} }
+	o.Observer.Woke = func(_ string, by lockclient.Wake) {
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		j.woken = append(j.woken, by)
+	}
 	o.Observer.Request = func(e lockclient.RequestEvent) {
 		j.mu.Lock()
 		defer j.mu.Unlock()
@@ -133,7 +139,14 @@ func (j *journal) hook(o *lockclient.Options) {
 func (j *journal) reset() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.requests, j.wakes = nil, nil
+	j.requests, j.wakes, j.woken = nil, nil, nil
+}
+
+// drain forgets what began to wait before.
+func (j *journal) drain() {
+	for len(j.waiting) > 0 {
+		<-j.waiting
+	}
 }
 
 func (j *journal) all() ([]lockclient.RequestEvent, []lockclient.Wake) {

@@ -24,11 +24,12 @@ func TestReleaseWakesTheWaiterThroughTheStream(t *testing.T) {
 	b := newBed(t)
 	var j journal
 	short := func(o *lockclient.Options) { o.LeaseDuration = time.Second }
-	a, waiter := b.client(short), b.client(short, j.hook, func(o *lockclient.Options) { o.Notifier = b.watcher() })
+	wt := b.watcher()
+	a, waiter := b.client(short), b.client(short, j.hook, func(o *lockclient.Options) { o.Notifier = wt })
 	var took []time.Duration
 	for range 5 {
 		l := hold(t, a, "orders")
-		j.reset()
+		j.drain()
 		got := make(chan time.Time, 1)
 		errs := make(chan error, 1)
 		go func() {
@@ -50,7 +51,7 @@ func TestReleaseWakesTheWaiterThroughTheStream(t *testing.T) {
 			time.Sleep(400 * time.Millisecond)
 		}
 		if requests, _ := j.all(); len(requests) > 0 {
-			t.Errorf("the waiter sent %v while the holder renewed", requests)
+			t.Errorf("the waiter sent %v while the holder renewed, woken by %v; watcher %+v", requests, j.woken, wt.Stats())
 		}
 		start := time.Now()
 		release(t, l)

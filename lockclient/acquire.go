@@ -35,11 +35,25 @@ func (c *Client) Acquire(ctx context.Context, name string, optFns ...func(*Acqui
 		// Handed over in the very moment in which the wait ended.
 		c.detach(func(ctx context.Context) { _ = handed.discard(ctx) })
 	}
+	if err == nil {
+		err = c.unwanted(values, l)
+	}
 	if err != nil {
 		return nil, c.wrap("acquire", name, err)
 	}
 	c.opt.Observer.acquired(AcquiredEvent{Name: name, Token: l.token, Wake: wake, Waited: time.Since(w.start)})
 	return l, nil
+}
+
+// unwanted frees a lease that was got in the very moment in which the caller's context
+// ended, and returns the context's error then.
+func (c *Client) unwanted(ctx context.Context, l *Lease) error {
+	cause := context.Cause(ctx)
+	if cause == nil {
+		return nil
+	}
+	c.detach(func(ctx context.Context) { _ = l.discard(ctx) })
+	return withContextError(ctx, cause)
 }
 
 // admit checks a call and adds it to the client's work; the caller must call work.Done.
@@ -127,6 +141,9 @@ func (c *Client) TryAcquire(ctx context.Context, name string, optFns ...func(*Ac
 	defer c.work.Done()
 	start := time.Now()
 	l, err := c.try(ctx, name, o)
+	if err == nil {
+		err = c.unwanted(ctx, l)
+	}
 	if err != nil {
 		return nil, c.wrap("acquire", name, err)
 	}
@@ -149,30 +166,30 @@ func (c *Client) try(ctx context.Context, name string, o AcquireOptions) (*Lease
 		return nil, e
 	}
 	op := c.newAcquire(name, o, ctx)
-	var last error
-	for range tryRequests {
-		ctx, done := c.untilClosed(ctx)
-		v, last = op.step(ctx, v)
-		done()
+	op.limit = tryRequests
+	defer op.abandon()
+	ctx, done := c.untilClosed(ctx)
+	defer done()
+	var err error
+	for op.sent < op.limit {
+		v, err = op.step(ctx, v)
 		switch {
 		case op.won != nil:
 			return op.won, nil
-		case last != nil && op.fatal(ctx, last):
-			op.abandon()
-			return nil, last
-		case last == nil && v.paused:
+		case c.open.Err() != nil:
+			return nil, ErrClosed
+		case err != nil && op.fatal(ctx, err):
+			return nil, err
+		case err == nil && v.paused:
 			return nil, pausedError(v)
-		case last == nil && v.kind == viewHeld && !v.dead(time.Now()):
-			op.abandon()
+		case err == nil && v.kind == viewHeld && !v.dead(time.Now()):
 			return nil, &HeldError{Name: name, Holder: v.owner, Label: v.label, Since: v.since, Token: v.version.Token}
 		}
 	}
-	op.abandon()
-	if last != nil {
-		return nil, last
+	if err != nil {
+		return nil, err
 	}
-	// Free at both looks, and gone to another both times.
-	return nil, &HeldError{Name: name}
+	return nil, &HeldError{Name: name} // free at both looks, and gone to another both times
 }
 
 // untilClosed ends ctx when the client closes.

@@ -84,7 +84,9 @@ func TestContentionIsToldApart(t *testing.T) {
 		if !errors.As(err, &e) || e.Op != "acquire" || e.Lock != "orders" || e.Table != testTable || e.Region == "" {
 			t.Errorf("%+v", e)
 		}
-		// Cases: F6 — the text is for people: no service exception in it.
+		// Cases: F6
+		//
+		// The text is for people: no service exception in it.
 		for _, part := range []string{"host-a", "since", testTable, e.Region} {
 			if !strings.Contains(err.Error(), part) {
 				t.Errorf("text lacks %q: %s", part, err)
@@ -114,53 +116,6 @@ func TestLockIsTakenOverAfterAWholeLeaseAndNotBefore(t *testing.T) {
 			t.Error("two leases are valid")
 		}
 		wantErr(t, l.Err(), ErrLost)
-	})
-}
-
-// Cases: D3, D5 — TryAcquire never waits, and takes what this client knows to be dead.
-func TestTryAcquireTakesWhatIsKnownToBeDead(t *testing.T) {
-	bubble(t, func(w *world) {
-		a, b := w.client(), w.client()
-		w.acquire(a, "orders")
-		crash(a)
-		_, err := b.TryAcquire(w.ctx, "orders")
-		wantErr(t, err, ErrHeld)
-		time.Sleep(9 * time.Second)
-		_, err = b.TryAcquire(w.ctx, "orders")
-		wantErr(t, err, ErrHeld)
-		time.Sleep(time.Second + 100*time.Millisecond)
-		w.server.Requests().Reset()
-		if _, err = b.TryAcquire(w.ctx, "orders"); err != nil {
-			t.Fatal(err)
-		}
-		if n := w.server.Requests().Total(); n != 1 {
-			t.Errorf("%d requests to take a lock that is known to be dead", n)
-		}
-	})
-}
-
-func TestTryAcquireSendsAtMostTwoRequests(t *testing.T) {
-	bubble(t, func(w *world) {
-		a, b := w.client(), w.client()
-		l := w.acquire(a, "orders")
-		for range 3 {
-			w.server.Requests().Reset()
-			_, err := b.TryAcquire(w.ctx, "orders")
-			wantErr(t, err, ErrHeld)
-			if n := w.server.Requests().Total(); n > 2 {
-				t.Errorf("%d requests", n)
-			}
-		}
-		w.server.Requests().Reset()
-		_, err := a.TryAcquire(w.ctx, "orders")
-		wantErr(t, err, ErrHeld)
-		if n := w.server.Requests().Total(); n != 0 {
-			t.Errorf("%d requests for a lock that this client holds", n)
-		}
-		w.release(l)
-		if _, err := b.TryAcquire(w.ctx, "orders"); err != nil {
-			t.Error(err)
-		}
 	})
 }
 
@@ -388,22 +343,4 @@ func TestNewTellsEverythingThatIsWrong(t *testing.T) {
 	if err := c.Close(t.Context()); err != nil {
 		t.Error(err)
 	}
-}
-
-// Use before and after Close.
-func TestCloseBeforeUseAndUseAfterClose(t *testing.T) {
-	bubble(t, func(w *world) {
-		c := w.client()
-		for range 2 {
-			if err := c.Close(w.ctx); err != nil {
-				t.Error(err)
-			}
-		}
-		_, err := c.Acquire(w.ctx, "orders")
-		wantErr(t, err, ErrClosed)
-		_, err = c.TryAcquire(w.ctx, "orders")
-		wantErr(t, err, ErrClosed)
-		_, err = c.EnsureTable(w.ctx)
-		wantErr(t, err, ErrClosed)
-	})
 }

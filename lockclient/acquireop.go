@@ -21,8 +21,11 @@ type acquireOp struct {
 	tried  attempts
 	won    *Lease
 	wrote  bool // the last step was a write
-	skewed bool // the signing clock was corrected once
+	skewed bool // the signing clock was corrected, and no answer came since
 	seen   bool // the table answered at least once
+
+	sent  int // requests
+	limit int // of requests; 0 for none
 }
 
 func (c *Client) newAcquire(name string, o AcquireOptions, values context.Context) *acquireOp {
@@ -37,7 +40,7 @@ func (op *acquireOp) step(ctx context.Context, v view) (view, error) {
 	}
 	now := op.c.opt.clock.read().at
 	_, _, asked := op.c.server.now(now)
-	if !asked || (v.kind == viewHeld && !v.dead(now)) {
+	if !asked || (v.kind == viewHeld && (v.hearsay || !v.dead(now))) {
 		return op.look(ctx, v)
 	}
 	if v.paused {
@@ -48,16 +51,17 @@ func (op *acquireOp) step(ctx context.Context, v view) (view, error) {
 
 // look reads the item.
 func (op *acquireOp) look(ctx context.Context, v view) (view, error) {
+	op.sent++
 	a := op.c.read(ctx, op.name, requestTimeout(op.opt.LeaseDuration))
 	if a.err != nil {
 		return v, op.note(a)
 	}
-	op.seen = true
+	op.answered()
 	if own, ok := op.tried.find(a.item); ok && !a.item.Released {
 		op.c.opt.Observer.recovered("acquire", op.name)
 		return v, op.win(own, a)
 	}
-	return op.c.learn(ctx, op.name, a), nil
+	return op.learn(ctx, a), nil
 }
 
 // write sends one acquiring write by the state in v.
@@ -68,6 +72,9 @@ func (op *acquireOp) write(ctx context.Context, v view) (view, error) {
 		rvn: newRVN(), owner: op.owner, token: now.UnixMicro(),
 		lease: window{from: composed, trust: trustOf(op.opt.LeaseDuration)},
 	}
+	// Above what the lock had, and above older tries: of those that come late the one
+	// that was applied must stay the last.
+	at.token = max(at.token, op.tried.topToken()+1)
 	if v.version.HasToken {
 		at.token = max(at.token, v.version.Token+1)
 	}
@@ -82,13 +89,14 @@ func (op *acquireOp) write(ctx context.Context, v view) (view, error) {
 		e = lockitem.AcquireUnknown(op.c.layout, g)
 	}
 	op.wrote = true
+	op.sent++
 	a := op.c.update(ctx, name, op.name, composed, requestTimeout(op.opt.LeaseDuration), e)
 	switch a.fail {
 	case failNone:
-		op.seen = true
+		op.answered()
 		return v, op.win(at, a)
 	case failRefused:
-		op.seen = true
+		op.answered()
 		if a.err != nil {
 			return v, op.note(a)
 		}
@@ -96,7 +104,7 @@ func (op *acquireOp) write(ctx context.Context, v view) (view, error) {
 			op.c.opt.Observer.recovered(name, op.name)
 			return v, op.win(own, a)
 		}
-		return op.c.learn(ctx, op.name, a), nil
+		return op.learn(ctx, a), nil
 	case failUnknown:
 		op.tried = append(op.tried, at)
 	}
@@ -120,12 +128,19 @@ func (op *acquireOp) win(at attempt, a answer) error {
 		op.abandon()
 		return ErrClosed
 	}
-	// Older attempts of this operation can only be applied to a lock that was free at
-	// their time; they are kept to be freed should that happen.
+	// Tries before this one have lower tokens and can never be applied any more. A later
+	// one whose answer is still missing could take the lock when it is free again: it is
+	// remembered, to be freed should it show up.
+	op.c.mu.Lock()
+	l.s.abandonedBy(op.tried.above(at.token))
+	op.c.mu.Unlock()
 	op.tried = nil
 	op.won = l
 	return nil
 }
+
+// answered notes that the table is there and the signing clock right.
+func (op *acquireOp) answered() { op.seen, op.skewed = true, false }
 
 // failedRequest carries the class of a failure through the operation's error.
 type failedRequest struct {

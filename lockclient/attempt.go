@@ -46,6 +46,11 @@ func (as attempts) topToken() int64 {
 	return top
 }
 
+// above returns the attempts that would write a larger token.
+func (as attempts) above(token int64) attempts {
+	return slices.DeleteFunc(slices.Clone(as), func(a attempt) bool { return a.token <= token })
+}
+
 func (a attempt) hold() lockitem.Hold {
 	return lockitem.Hold{Owner: a.owner, RVN: a.rvn, Token: a.token}
 }

@@ -101,8 +101,12 @@ func (g *campaign) checkReady(ctx context.Context) {
 // look sends requests until the lock is held (a lease), or known to be held by another
 // (nil, nil).
 func (g *campaign) look(ctx context.Context, mustRead bool) (*Lease, error) {
-	g.drain() // before the look, never after: an event that comes during it must wake again
+	// Before the look, never after: an event that comes during it must wake again.
+	mustRead = g.drain() || mustRead
 	for {
+		if err := context.Cause(ctx); err != nil {
+			return nil, err
+		}
 		v, err := g.current()
 		if err != nil {
 			return nil, err
@@ -118,7 +122,7 @@ func (g *campaign) look(ctx context.Context, mustRead bool) (*Lease, error) {
 		}
 		switch {
 		case g.op.won != nil:
-			g.won()
+			g.raced(false)
 			return g.op.won, nil
 		case err != nil:
 			if err := g.retry(ctx, err); err != nil {
@@ -127,8 +131,8 @@ func (g *campaign) look(ctx context.Context, mustRead bool) (*Lease, error) {
 			continue
 		case v.paused:
 			return nil, pausedError(v)
-		case g.op.wrote && g.wake == WakeEvent && v.kind == viewHeld:
-			g.lost()
+		case v.kind == viewHeld:
+			g.raced(g.op.wrote)
 		}
 		g.fails, mustRead = 0, false
 		if g.mustWait(v) {
@@ -145,18 +149,18 @@ func (g *campaign) mustWait(v view) bool {
 // willWatch says that the watch is still to be begun.
 func (g *campaign) willWatch() bool { return g.watch == nil && g.c.opt.Notifier != nil }
 
-// drain empties the mailbox: what it holds is older than the look that follows.
-func (g *campaign) drain() {
+// drain empties the mailbox: what it holds is older than the look that follows. It
+// reports whether that look has to be a read.
+func (g *campaign) drain() bool {
 	if g.watch == nil {
-		return
+		return false
 	}
 	select {
 	case <-g.watch.C():
 	default:
 	}
-	if ch, ok := g.watch.Latest(); ok && ch.Kind != lockevent.Resync {
-		g.hear(ch)
-	}
+	ch, ok := g.watch.Latest()
+	return ok && (ch.Kind == lockevent.Resync || g.hear(ch) == verdictLook)
 }
 
 // current returns the view, or errYield when a lease of this client has the lock.
@@ -177,18 +181,18 @@ func (g *campaign) standsBack(v view) bool {
 	return v.kind == viewReleased && v.version.RVN == g.s.standRVN && time.Now().Before(g.s.standTill)
 }
 
-func (g *campaign) won() {
+// raced notes how the look that followed a release ended: with a refused write, or
+// without.
+func (g *campaign) raced(collided bool) {
 	g.c.mu.Lock()
 	defer g.c.mu.Unlock()
-	if g.wake == WakeEvent {
-		g.s.wonRace()
+	switch {
+	case g.wake != WakeEvent:
+	case collided:
+		g.s.lostRace()
+	default:
+		g.s.noCollision()
 	}
-}
-
-func (g *campaign) lost() {
-	g.c.mu.Lock()
-	defer g.c.mu.Unlock()
-	g.s.lostRace()
 }
 
 // retry decides whether a failed request is sent again, and waits before it is.
@@ -221,7 +225,7 @@ func (g *campaign) hear(ch lockevent.Change) verdict {
 	if g.op.tried.has(ch.RVN) || g.s.lost.has(ch.RVN) {
 		return verdictLook // one of our own writes was applied late
 	}
-	return g.s.hear(ch, g.c.opt.MaxLease)
+	return g.s.hear(ch, g.heard, g.c.opt.MaxLease)
 }
 
 // spreadOut waits a random time below the slot's spread before a write that follows a

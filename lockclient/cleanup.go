@@ -43,17 +43,22 @@ func sleep(ctx context.Context, d time.Duration) bool {
 
 // learn takes what a request showed into the client's view of the lock. An item that
 // carries the version of an abandoned write belongs to nobody and is freed.
-func (c *Client) learn(ctx context.Context, name string, a answer) view {
+func (op *acquireOp) learn(ctx context.Context, a answer) view {
+	c := op.c
 	c.mu.Lock()
-	s := c.slotFor(name)
+	s := c.slotFor(op.name)
 	v := s.observe(a.item, a.received.at, c.opt.MaxLease)
 	orphan, found := s.lost.find(a.item)
+	if op.limit > 0 && v.kind != viewHeld {
+		s.nudge() // what a TryAcquire sees, a contender here may not know yet
+	}
 	c.settleSlot(s)
 	c.mu.Unlock()
-	if !found || v.kind != viewHeld {
+	if !found || v.kind != viewHeld || op.limit > 0 && op.sent >= op.limit {
 		return v
 	}
-	return c.freeOrphan(ctx, name, orphan, v)
+	op.sent++
+	return c.freeOrphan(ctx, op.name, orphan, v)
 }
 
 // freeOrphan releases a lock that an abandoned write of this client took, and returns
@@ -75,7 +80,16 @@ func (c *Client) freeOrphan(ctx context.Context, name string, orphan attempt, v 
 	return s.observe(a.item, a.received.at, c.opt.MaxLease)
 }
 
-func (c *Client) cleanTimeout() time.Duration { return min(c.opt.ReleaseTimeout, maxRequestTimeout) }
+// cleanTimeout bounds one request of a clean-up, so that a lost one does not use up all
+// the time that there is.
+func (c *Client) cleanTimeout() time.Duration {
+	return min(c.opt.ReleaseTimeout/releaseTries, maxRequestTimeout)
+}
+
+// giveBackTimeout bounds one request of a release or hand-over.
+func (c *Client) giveBackTimeout(lease time.Duration) time.Duration {
+	return min(requestTimeout(lease), c.cleanTimeout())
+}
 
 // cleanUp makes sure that none of an abandoned operation's writes leaves a held lock. It
 // releases what was applied, and lifts the token of a free lock (or writes a tombstone

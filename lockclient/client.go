@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -87,7 +88,7 @@ func New(db DynamoDBAPI, table string, optFns ...func(*Options)) (*Client, error
 }
 
 // regionOf asks an SDK client for its Region, for error texts only.
-func regionOf(db DynamoDBAPI) string {
+func regionOf(db any) string {
 	if c, ok := db.(interface{ Options() dynamodb.Options }); ok {
 		return c.Options().Region
 	}
@@ -139,9 +140,11 @@ func (c *Client) shutDown(ctx context.Context, leases []*Lease) error {
 	stop := context.AfterFunc(ctx, func() { c.endLife(errCloseTimeout) })
 	defer stop()
 
-	for _, l := range leases { // all of them stop work before the first is released
-		l.end(&LostError{Name: l.name, Token: l.token, Reason: Closed})
-	}
+	// All of them stop work before the first is released. One that has ended meanwhile is
+	// given back, or was lost, by whoever ended it.
+	leases = slices.DeleteFunc(leases, func(l *Lease) bool {
+		return !l.end(&LostError{Name: l.name, Token: l.token, Reason: Closed})
+	})
 	errs := make([]error, len(leases))
 	slots := make(chan struct{}, closeParallel)
 	var releases sync.WaitGroup
@@ -149,7 +152,7 @@ func (c *Client) shutDown(ctx context.Context, leases []*Lease) error {
 		releases.Go(func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
-			errs[i] = c.wrap("release", l.name, l.giveBack(c.life, nil))
+			errs[i] = c.wrap("release", l.name, l.giveBack(c.life, ReleaseOptions{}))
 		})
 	}
 	releases.Wait()

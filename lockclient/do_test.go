@@ -52,7 +52,9 @@ func TestDoReleasesOnPanic(t *testing.T) {
 	})
 }
 
-// Cases: C6 — the work's context ends when the lease is lost, and Do says so.
+// Cases: C6
+//
+// The work's context ends when the lease is lost, and Do says so.
 func TestDoTellsOfALossInTheWork(t *testing.T) {
 	bubble(t, func(w *world) {
 		c := w.client()

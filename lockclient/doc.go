@@ -19,6 +19,42 @@
 // the acquire of an unknown lock names the version that it replaces. So of two writes to
 // one state of a lock only one succeeds, and the loser is told the present state.
 //
+// # Operations
+//
+// Each is one UpdateItem with a condition. "Mine" is owner, RVN and token of this lease.
+//
+//	operation               condition                                  token afterwards
+//	acquire, unknown        absent; or released, token < now,          now
+//	                        not paused
+//	acquire, known          RVN and token as seen, released,           max(seen + 1, now)
+//	                        not paused
+//	take over               RVN and token as seen for a whole lease,   max(seen + 1, now)
+//	                        held, not paused
+//	hand over               mine, held, not paused                     mine + 1
+//	renew                   mine, held                                 mine
+//	release                 mine, held                                 mine
+//	raise the floor,        RVN and token as seen, released;           that of the abandoned
+//	leave a tombstone       or absent                                  acquire
+//
+// "now" is the server's time in microseconds, and above the tokens of the same
+// operation's older attempts. A refused write is told the present item. From it follows
+// what comes next: an RVN of one of the operation's own attempts means that it had been
+// applied; one of an abandoned operation is freed; anything else is somebody's.
+//
+// # States of a lease
+//
+// A lease holds from its acquire on. It renews itself every third of the lease; a renewal
+// that fails or gets no answer is sent again with a new RVN, one at a time, until one gets
+// through or the trusted part of the lease is over. When less than
+// AcquireOptions.ExpiringBefore of it is left, OnExpiring is called. The lease ends once,
+// and its context with it:
+//
+//	by Release        ErrReleased; then the lock is freed, or passed to the next contender
+//	by Close          Closed; then the lock is freed
+//	by its clocks     Expired or Clock; the lock runs out with its lease and is not freed,
+//	                  because the holder's work may still be under way
+//	by a refusal      TakenOver, Reaped, Deleted or Revoked, by what the item shows
+//
 // # Promises
 //
 // Mutual exclusion of those who believe that they hold. A holder counts its lease from
@@ -47,8 +83,9 @@
 // Ambiguous writes are settled. Each attempt is one request with a version of its own,
 // and the SDK's retries are off. When a write's answer is lost, the next one's refusal
 // shows by the version whether it had been applied, and the lease counts from when THAT
-// attempt was sent. A caller that goes while its acquire is unknown leaves a detached,
-// bounded clean-up behind, which releases what was applied and lifts the token so that a
+// attempt was sent. A release that was refused because others had the lock meanwhile, while
+// the lease could still be trusted, had been applied. A caller that goes while its acquire
+// is unknown leaves a detached, bounded clean-up behind, which releases what was applied and lifts the token so that a
 // late copy fails.
 //
 // Not promised: fairness between processes; fencing over writers that are not Lockstream
@@ -61,11 +98,13 @@
 // nothing until a change frees the lock, the observed lease ends, the notifier says
 // that it may have missed something, or nothing was heard for Options.Fallback. Events
 // of renewals move the observed lease's end and cost nothing. Without a notifier, or
-// while it is not live, contenders poll once a second, jittered.
+// while it is not live, contenders poll once a second, jittered. A version counts as seen
+// from when this client heard of it and is read before it is taken over, so no event, true
+// or false, brings a takeover forward.
 //
 // Contenders of one client for one name queue in order, and only the first is on the
-// wire. A release passes the lock to the next of them in one write, at most eight times
-// in a row; then it is free for other processes, and this client stands back until
+// wire. A release passes the lock to the next of them in one write (not with new data or
+// attributes, nor when the lock is paused), at most eight times in a row; then it is free for other processes, and this client stands back until
 // another took it or a tenth of the lease has passed. Whoever leaves the head of the
 // queue without the lock makes the next one look at once.
 //

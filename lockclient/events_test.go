@@ -67,7 +67,9 @@ func (e *events) setReady(err error) {
 
 // tell delivers a change to the watches of its name; a resync to all.
 func (e *events) tell(ch lockevent.Change) {
-	ch.SeenAt = time.Now()
+	if ch.SeenAt.IsZero() { // a lie has its own
+		ch.SeenAt = time.Now()
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for b := range e.watches {

@@ -70,7 +70,7 @@ func classifyAPI(api smithy.APIError, err error) failure {
 	case "ProvisionedThroughputExceededException", "ThrottlingException", "Throttling", "RequestLimitExceeded",
 		"LimitExceededException", "TooManyRequestsException":
 		return failThrottled
-	case "TransactionConflictException", "TransactionInProgressException":
+	case "TransactionConflictException", "TransactionInProgressException", "ReplicatedWriteConflictException":
 		return failConflict
 	case "RequestTimeTooSkewed", "RequestExpired", "RequestInTheFuture", "SignatureDoesNotMatch",
 		"InvalidSignatureException", "AuthFailure":

@@ -2,19 +2,20 @@ package lockclient
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/smithy-go/middleware"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
 
 // guard rides along with one request through the SDK. It turns the SDK's own retries
-// off, drops the request when it grew old between being composed and being sent, learns
-// whether it was sent at all, and takes the server's Date from the answer, which the SDK
-// gives for successes only.
+// off, drops the request when it grew old between being composed and being sent, and learns
+// whether it was sent at all.
 //
 // Its fields are written by the goroutine that makes the call.
 type guard struct {
@@ -24,7 +25,6 @@ type guard struct {
 
 	entered bool // the SDK's middleware ran: without it, passed means nothing
 	passed  bool // handed to the transport
-	date    time.Time
 }
 
 // stayedHere reports that the request certainly never left the process.
@@ -54,22 +54,26 @@ func (g *guard) addTo(stack *middleware.Stack) error {
 		g.passed = true
 		return next.HandleFinalize(ctx, in)
 	})
-	answer := middleware.DeserializeMiddlewareFunc("LockstreamDate", func(
-		ctx context.Context, in middleware.DeserializeInput, next middleware.DeserializeHandler,
-	) (middleware.DeserializeOutput, middleware.Metadata, error) {
-		out, metadata, err := next.HandleDeserialize(ctx, in)
-		if resp, ok := out.RawResponse.(*smithyhttp.Response); ok && resp != nil && resp.Response != nil {
-			if date, perr := http.ParseTime(resp.Header.Get("Date")); perr == nil {
-				g.date = date
-			}
-		}
-		return out, metadata, err
-	})
 	if err := stack.Initialize.Add(enter, middleware.Before); err != nil {
 		return err
 	}
-	if err := stack.Finalize.Add(pass, middleware.After); err != nil {
-		return err
+	return stack.Finalize.Add(pass, middleware.After)
+}
+
+// dateOf returns the server's Date of an answer, zero where there is none. The SDK gives
+// it as metadata of a success, and with the response that a service's error carries.
+func dateOf(success middleware.Metadata, err error) time.Time {
+	if err == nil {
+		date, _ := awsmiddleware.GetServerTime(success)
+		return date
 	}
-	return stack.Deserialize.Add(answer, middleware.After)
+	var resp *smithyhttp.ResponseError
+	if !errors.As(err, &resp) || resp.Response == nil || resp.Response.Response == nil {
+		return time.Time{}
+	}
+	date, perr := http.ParseTime(resp.Response.Header.Get("Date"))
+	if perr != nil {
+		return time.Time{}
+	}
+	return date
 }

@@ -3,6 +3,7 @@ package lockclient
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/lockstream/lockstream/internal/lockitem"
 )
@@ -10,12 +11,20 @@ import (
 // holderOp is one write that names a lease's hold: renew, release or hand over. Every
 // try is a request of its own with a version of its own.
 type holderOp struct {
-	op     string
-	build  func(lockitem.Hold, attempt) lockitem.Expr
-	next   func(composed reading) attempt // what the next try would write
-	tried  attempts                       // own tries whose outcome is unknown
-	remain bool                           // a renewal: tries stay the lease's own after the operation
+	kind    holderKind
+	timeout time.Duration // of one request
+	build   func(lockitem.Hold, attempt) lockitem.Expr
+	next    func(composed reading) attempt // what the next try would write
+	tried   attempts                       // own tries whose outcome is unknown
 }
+
+type holderKind string
+
+const (
+	opRenew    holderKind = "renew" // its tries stay the lease's own after the operation
+	opRelease  holderKind = "release"
+	opHandOver holderKind = "hand over"
+)
 
 // settled is how a holderOp ended: applied by the attempt, or lost, or not known.
 type settled struct {
@@ -38,7 +47,7 @@ func (l *Lease) send(ctx context.Context, op *holderOp) settled {
 		}
 		at := op.next(l.c.compose())
 		hold := lockitem.Hold{Owner: l.owner, RVN: l.rvn, Token: l.token}
-		a := l.c.update(ctx, op.op, l.name, at.lease.from, requestTimeout(l.lease), op.build(hold, at))
+		a := l.c.update(ctx, string(op.kind), l.name, at.lease.from, op.timeout, op.build(hold, at))
 		switch a.fail {
 		case failNone:
 			return settled{by: at, item: a.item}
@@ -50,7 +59,7 @@ func (l *Lease) send(ctx context.Context, op *holderOp) settled {
 			continue // the hold goes on under another version
 		case failUnknown:
 			op.tried = append(op.tried, at)
-			if op.remain {
+			if op.kind == opRenew {
 				l.pending = append(l.pending, at)
 			}
 		case failPermanent:
@@ -61,7 +70,7 @@ func (l *Lease) send(ctx context.Context, op *holderOp) settled {
 			}
 			skewed = true
 		}
-		if op.remain {
+		if op.kind == opRenew {
 			l.failed.Store(&a.err)
 		}
 		if !pause(ctx, n, a.fail) {
@@ -77,11 +86,20 @@ func (l *Lease) refused(op *holderOp, a answer) (settled, bool) {
 		return settled{lost: l.lostTo(nil), err: a.err}, true
 	}
 	if own, ok := op.tried.find(a.item); ok {
-		l.c.opt.Observer.recovered(op.op, l.name)
+		l.c.opt.Observer.recovered(string(op.kind), l.name)
 		return settled{by: own, item: a.item}, true
 	}
 	if lost := l.lostTo(a.item); lost != nil {
+		// Nobody takes a lock from a lease that can still be trusted: a try of this
+		// release had been applied, and others had the lock since.
+		if op.kind == opRelease && len(op.tried) > 0 && l.window.Load().remaining(a.received) > 0 {
+			l.c.opt.Observer.recovered(string(op.kind), l.name)
+			return settled{by: op.tried[0], item: a.item}, true
+		}
 		return settled{lost: lost, item: a.item}, true
+	}
+	if op.kind == opHandOver && a.item.Paused {
+		return settled{err: pausedError(view{note: a.item.PauseNote})}, true
 	}
 	if own, ok := l.pending.find(a.item); ok {
 		l.c.opt.Observer.recovered("renew", l.name)

@@ -42,6 +42,7 @@ type Lease struct {
 	rvn     string        // the last version known to be in the table; gate
 	pending attempts      // renewals whose outcome is unknown; gate
 	seenAt  time.Time     // when that version was first seen; gate
+	paused  bool          // an operator paused the lock while this lease has it; gate
 }
 
 type endOfLease struct{ cause error }
@@ -199,7 +200,7 @@ func (l *Lease) check() {
 	w, now := l.window.Load(), l.c.opt.clock.read()
 	reason, over := w.over(now)
 	if !over {
-		l.rearm(*w, now)
+		l.rearm(*w, now, false)
 		return
 	}
 	lost := &LostError{Name: l.name, Token: l.token, Reason: reason}
@@ -209,15 +210,19 @@ func (l *Lease) check() {
 	l.end(lost)
 }
 
-// rearm sets the timers for a window. A lease that ended meanwhile has stopped them, or
-// stops them here.
-func (l *Lease) rearm(w window, now reading) {
+// rearm sets the timers for a window; the warning only where renewed says that the window
+// is a new one. A lease that has ended keeps its timers stopped.
+func (l *Lease) rearm(w window, now reading, renewed bool) {
 	l.c.mu.Lock()
 	defer l.c.mu.Unlock()
 	if l.ended.Load() != nil {
 		return
 	}
-	l.deadline.Reset(w.remaining(now))
+	left := w.remaining(now)
+	l.deadline.Reset(left)
+	if renewed && l.expiring != nil {
+		l.expiring.Reset(left - l.opt.ExpiringBefore)
+	}
 }
 
 // warn calls OnExpiring when the window really is about to end.

@@ -30,7 +30,9 @@ func TestLeaseRenewsItselfAndKeepsOthersOut(t *testing.T) {
 	})
 }
 
-// Cases: C1, C3, C4, C5 — the network is cut: the holder is warned, then told with the
+// Cases: C1, C3, C4, C5
+//
+// The network is cut: the holder is warned, then told with the
 // reason, before anyone can take the lock.
 func TestCutNetworkEndsTheContextBeforeTheTakeover(t *testing.T) {
 	bubble(t, func(w *world) {
@@ -67,7 +69,9 @@ func TestCutNetworkEndsTheContextBeforeTheTakeover(t *testing.T) {
 	})
 }
 
-// Cases: B8 — some failures within the window, then a success: nothing is lost.
+// Cases: B8
+//
+// Some failures within the window, then a success: nothing is lost.
 func TestRenewalsSurviveFailuresWithinTheWindow(t *testing.T) {
 	for name, f := range map[string]fakedynamo.Fault{
 		"dropped request":  {DropRequest: true},
@@ -97,7 +101,9 @@ func TestRenewalsSurviveFailuresWithinTheWindow(t *testing.T) {
 	}
 }
 
-// Cases: C2 — a machine that slept past the lease: the boot-time clock ran on.
+// Cases: C2
+//
+// A machine that slept past the lease: the boot-time clock ran on.
 func TestSleepPastTheLeaseEndsIt(t *testing.T) {
 	for _, tc := range []struct {
 		name string
@@ -132,7 +138,9 @@ func TestSleepPastTheLeaseEndsIt(t *testing.T) {
 	}
 }
 
-// Cases: E1, E2 — wall clocks that are wrong, or set back, change nothing.
+// Cases: E1, E2
+//
+// Wall clocks that are wrong, or set back, change nothing.
 func TestWallClocksDoNotMatter(t *testing.T) {
 	for name, off := range map[string]time.Duration{"hour ahead": time.Hour, "hour behind": -time.Hour} {
 		t.Run(name, func(t *testing.T) {
@@ -168,7 +176,9 @@ func TestWallClocksDoNotMatter(t *testing.T) {
 	}
 }
 
-// Cases: E4 — a slow success counts from before it was sent.
+// Cases: E4
+//
+// A slow success counts from before it was sent.
 func TestLeaseCountsFromBeforeTheSend(t *testing.T) {
 	bubble(t, func(w *world) {
 		a, b := w.client(), w.client()
@@ -250,7 +260,9 @@ func TestManualRenewWritesDataAndNeverOverlapsTheAutomaticOne(t *testing.T) {
 	})
 }
 
-// Cases: B1, B3 — a release while a renewal hangs on the wire.
+// Cases: B1, B3
+//
+// A release while a renewal hangs on the wire.
 func TestReleaseWhileARenewalHangs(t *testing.T) {
 	bubble(t, func(w *world) {
 		a := w.client()

@@ -10,7 +10,9 @@ import (
 	"github.com/lockstream/lockstream/internal/fakedynamo"
 )
 
-// Cases: P1, P2, A4 — contention, recovered writes, loss and an orderly close log nothing
+// Cases: P1, P2, A4
+//
+// Contention, recovered writes, loss and an orderly close log nothing
 // above Debug, and never the payload.
 func TestNothingOrdinaryIsLoggedAboveDebug(t *testing.T) {
 	bubble(t, func(w *world) {

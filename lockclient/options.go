@@ -7,6 +7,8 @@ import (
 	"os"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
 	"github.com/lockstream/lockstream/internal/lockattr"
 	"github.com/lockstream/lockstream/internal/lockitem"
 	"github.com/lockstream/lockstream/lockevent"
@@ -32,6 +34,7 @@ const (
 	maxLabel           = 1024
 	firstLookTries     = 4
 	maxIdleObservation = 4096
+	releaseTries       = 4 // requests that fit into ReleaseTimeout when none is answered
 )
 
 // LeaseFormat is the form in which the leaseDuration attribute is written. Both are read.
@@ -54,7 +57,7 @@ type Schema struct {
 type Options struct {
 	LeaseDuration time.Duration // how long a dead holder keeps a lock; 20 s, from 1 s to MaxLease
 	RenewInterval time.Duration // at most a third of the lease, which is the default; jittered down by up to 20 %
-	MaxLease      time.Duration // the longest lease written, and believed of others; 1 h
+	MaxLease      time.Duration // the longest lease written, and believed of others: the same in every client of a table; 1 h
 	Retention     time.Duration // how long a released item is kept; 1 h, at least 30 min
 	MaxData       int           // largest payload in bytes; 32 KiB
 
@@ -69,7 +72,7 @@ type Options struct {
 	PollInterval time.Duration      // without a notifier, or while it is not ready; 1 s, ± 20 %
 	ReadyWait    time.Duration      // how long a contender waits for the notifier before its look; 250 ms
 
-	ReleaseTimeout time.Duration // bound of a release and of cleaning up after an abandoned acquire; 5 s
+	ReleaseTimeout time.Duration // bound of a release and of cleaning up after an abandoned acquire, in which at least four requests fit; 5 s
 	Observer       Observer      // hooks
 	Logger         *slog.Logger  // nil discards; contention is never logged above Debug
 
@@ -91,12 +94,16 @@ type AcquireOptions struct {
 	// of the trust window is left because renewals fail. A renewal that succeeds later
 	// arms it anew.
 	OnExpiring     func(*Lease)
-	ExpiringBefore time.Duration // 0: a third of the lease
+	ExpiringBefore time.Duration // 0: a third of the lease; below the window less a renew interval
 }
 
 // ReleaseOptions configure one Release.
 type ReleaseOptions struct {
 	Data []byte // payload to leave in the item; nil keeps what it has
+
+	// Attributes of the caller's own are written with the release, in the same request.
+	// The table's keys and the lock's attributes are refused.
+	Attributes map[string]types.AttributeValue
 }
 
 func (o *Options) setDefaults() {
@@ -226,8 +233,9 @@ func (c *Client) acquireOptions(optFns []func(*AcquireOptions)) (AcquireOptions,
 	if err := c.checkData(o.Data); err != nil {
 		errs = append(errs, err)
 	}
-	if o.ExpiringBefore < 0 || o.ExpiringBefore >= trustOf(o.LeaseDuration) {
-		errs = append(errs, fmt.Errorf("the ExpiringBefore of %s is not within the trusted part of the lease (%s)", o.ExpiringBefore, trustOf(o.LeaseDuration)))
+	// Between two renewals that succeed the window never has less left than this.
+	if most := trustOf(o.LeaseDuration) - c.renewInterval(o.LeaseDuration); o.ExpiringBefore < 0 || o.ExpiringBefore >= most {
+		errs = append(errs, fmt.Errorf("the ExpiringBefore of %s is not between 0 and the trusted part of the lease less a renew interval (%s)", o.ExpiringBefore, most))
 	}
 	if len(errs) > 0 {
 		return o, fmt.Errorf("%w: %w", ErrInvalidOption, errors.Join(errs...))

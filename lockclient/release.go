@@ -2,7 +2,9 @@ package lockclient
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"time"
 
 	"github.com/lockstream/lockstream/internal/lockitem"
 )
@@ -20,7 +22,7 @@ func (l *Lease) Release(ctx context.Context, optFns ...func(*ReleaseOptions)) er
 	for _, fn := range optFns {
 		fn(&o)
 	}
-	if err := l.c.checkData(o.Data); err != nil {
+	if err := errors.Join(l.c.checkData(o.Data), l.c.layout.CheckAttributes(o.Attributes)); err != nil {
 		return l.c.wrap("release", l.name, fmt.Errorf("%w: %w", ErrInvalidOption, err))
 	}
 	l.check() // a lease that has run out was lost, whoever noticed first
@@ -34,7 +36,7 @@ func (l *Lease) Release(ctx context.Context, optFns ...func(*ReleaseOptions)) er
 	if !l.end(ErrReleased) {
 		return l.c.wrap("release", l.name, l.ended.Load().cause)
 	}
-	return l.c.wrap("release", l.name, l.giveBack(context.WithoutCancel(ctx), o.Data))
+	return l.c.wrap("release", l.name, l.giveBack(context.WithoutCancel(ctx), o))
 }
 
 // discard frees a lease that nobody took from the hand that passed it.
@@ -42,12 +44,12 @@ func (l *Lease) discard(ctx context.Context) error {
 	if !l.end(ErrReleased) {
 		return nil
 	}
-	return l.giveBack(ctx, nil)
+	return l.giveBack(ctx, ReleaseOptions{})
 }
 
 // giveBack writes the end of a lease that has ended for its owner: a hand-over to a
 // contender of this client, else a release. ctx is detached from the caller's.
-func (l *Lease) giveBack(ctx context.Context, data []byte) error {
+func (l *Lease) giveBack(ctx context.Context, o ReleaseOptions) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, l.c.opt.ReleaseTimeout, errReleaseTimeout)
 	defer cancel()
 	ctx, abort := context.WithCancelCause(ctx)
@@ -61,7 +63,7 @@ func (l *Lease) giveBack(ctx context.Context, data []byte) error {
 	}
 	defer func() { l.gate <- struct{}{} }()
 
-	if next := l.c.successor(l.s, l); next != nil && data == nil {
+	if next := l.c.successor(l.s, l); next != nil && o.Data == nil && o.Attributes == nil {
 		handed, done := l.handOver(ctx, next)
 		if handed {
 			l.c.opt.Observer.released(ReleasedEvent{Name: l.name, Token: l.token, HandedOver: true})
@@ -72,18 +74,20 @@ func (l *Lease) giveBack(ctx context.Context, data []byte) error {
 			return done.lost
 		}
 	}
-	return l.release(ctx, data)
+	return l.release(ctx, o)
 }
 
-func (l *Lease) release(ctx context.Context, data []byte) error {
+func (l *Lease) release(ctx context.Context, o ReleaseOptions) error {
 	done := l.send(ctx, &holderOp{
-		op: "release",
+		kind: opRelease, timeout: l.c.giveBackTimeout(l.lease),
 		next: func(composed reading) attempt {
 			return attempt{rvn: newRVN(), owner: l.owner, token: l.token, lease: window{from: composed}}
 		},
 		build: func(mine lockitem.Hold, at attempt) lockitem.Expr {
 			now, _, _ := l.c.server.now(at.lease.from.at)
-			return lockitem.Release(mine, lockitem.Touch{RVN: at.rvn, Data: data, SetData: data != nil, TTL: l.c.ttl(now)})
+			return lockitem.Release(mine, lockitem.Touch{
+				RVN: at.rvn, Data: o.Data, SetData: o.Data != nil, Attributes: o.Attributes, TTL: l.ttl(now),
+			})
 		},
 	})
 	if done.lost != nil || done.err != nil {
@@ -93,12 +97,32 @@ func (l *Lease) release(ctx context.Context, data []byte) error {
 		}
 		return done.err
 	}
-	l.c.vacate(l.s, l, view{
-		kind: viewReleased, version: lockitem.Version{RVN: done.by.rvn, Token: l.token, HasToken: true},
-		paused: done.item != nil && done.item.Paused,
-	})
+	var v view // others may have had the lock since: unknown
+	if it := done.item; it != nil && it.RVN == done.by.rvn {
+		v = view{kind: viewReleased, version: it.Version(), paused: it.Paused, note: it.PauseNote}
+		if it.Paused && !it.TTL.IsZero() {
+			v = l.keepPause(ctx, *it)
+		}
+	}
+	l.c.vacate(l.s, l, v)
 	l.c.opt.Observer.released(ReleasedEvent{Name: l.name, Token: l.token})
 	return nil
+}
+
+// keepPause takes the TTL off a lock that was paused since this lease last saw it: the
+// pause must outlive the retention.
+func (l *Lease) keepPause(ctx context.Context, it lockitem.Item) view {
+	e := lockitem.RaiseFloor(it.Version(), it.Token, lockitem.Touch{RVN: newRVN()})
+	l.c.update(ctx, "release", l.name, l.c.compose(), l.c.giveBackTimeout(l.lease), e)
+	return view{}
+}
+
+// ttl is when the item may be deleted that this lease writes: never while it is paused.
+func (l *Lease) ttl(end time.Time) time.Time {
+	if l.paused {
+		return time.Time{}
+	}
+	return l.c.ttl(end)
 }
 
 // handOver passes the lock to a contender of this client in one write. It reports false
@@ -106,7 +130,7 @@ func (l *Lease) release(ctx context.Context, data []byte) error {
 func (l *Lease) handOver(ctx context.Context, next *waiter) (bool, settled) {
 	owner := lockitem.Owner(l.c.id, randomID())
 	op := &holderOp{
-		op: "hand over",
+		kind: opHandOver, timeout: l.c.giveBackTimeout(l.lease),
 		next: func(composed reading) attempt {
 			return attempt{
 				rvn: newRVN(), owner: owner, token: l.token + 1,

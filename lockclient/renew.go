@@ -36,8 +36,7 @@ func (l *Lease) renew(ctx context.Context, data []byte, setData bool) error {
 	}
 	defer func() { l.gate <- struct{}{} }()
 	done := l.send(ctx, &holderOp{
-		op:     "renew",
-		remain: true,
+		kind: opRenew, timeout: requestTimeout(l.lease),
 		next: func(composed reading) attempt {
 			return attempt{rvn: newRVN(), owner: l.owner, token: l.token, lease: window{composed, trustOf(l.lease)}}
 		},
@@ -45,7 +44,7 @@ func (l *Lease) renew(ctx context.Context, data []byte, setData bool) error {
 			now, known, _ := l.c.server.now(at.lease.from.at)
 			t := lockitem.Touch{
 				RVN: at.rvn, Lease: l.lease, Format: l.c.opt.LeaseFormat, Data: data, SetData: setData,
-				TTL: l.c.ttl(now.Add(l.lease)),
+				TTL: l.ttl(now.Add(l.lease)),
 			}
 			if known {
 				t.LeaseUntil = now.Add(l.lease)
@@ -75,16 +74,17 @@ func (l *Lease) renew(ctx context.Context, data []byte, setData bool) error {
 	return nil
 }
 
-// extend counts the lease from an attempt that was applied. The window never shrinks by
+// extend counts the lease from an attempt that was applied. The caller holds the gate. The window never shrinks by
 // it, and while an outcome is unknown it stays as it was: the smaller of the two.
 func (l *Lease) extend(by attempt, it *lockitem.Item) {
 	if it != nil {
 		l.data.Store(&it.Data)
+		l.paused = it.Paused
 	}
 	now := l.c.opt.clock.read()
 	if by.lease.remaining(now) <= l.window.Load().remaining(now) {
 		return
 	}
 	l.window.Store(&by.lease)
-	l.rearm(by.lease, now)
+	l.rearm(by.lease, now, true)
 }

@@ -30,7 +30,10 @@ func (c *Client) update(ctx context.Context, op, name string, composed reading, 
 	defer cancel()
 	g := &guard{clock: c.opt.clock, composed: composed, limit: timeout}
 	out, err := c.db.UpdateItem(ctx, e.UpdateInput(c.table, c.layout.Key(name)), g.options)
-	a := c.answered(ctx, op, name, g, err)
+	if out == nil {
+		out = &dynamodb.UpdateItemOutput{}
+	}
+	a := c.answered(ctx, op, name, g, dateOf(out.ResultMetadata, err), err)
 	switch a.fail {
 	case failNone:
 		a.item, a.err = decode(out.Attributes)
@@ -52,17 +55,20 @@ func (c *Client) read(ctx context.Context, name string, timeout time.Duration) a
 	out, err := c.db.GetItem(ctx, &dynamodb.GetItemInput{
 		TableName: aws.String(c.table), Key: c.layout.Key(name), ConsistentRead: aws.Bool(true),
 	}, g.options)
-	a := c.answered(ctx, "read", name, g, err)
+	if out == nil {
+		out = &dynamodb.GetItemOutput{}
+	}
+	a := c.answered(ctx, "read", name, g, dateOf(out.ResultMetadata, err), err)
 	if a.fail == failNone && len(out.Item) > 0 {
 		a.item, a.err = decode(out.Item)
 	}
 	return a
 }
 
-func (c *Client) answered(ctx context.Context, op, name string, g *guard, err error) answer {
+func (c *Client) answered(ctx context.Context, op, name string, g *guard, date time.Time, err error) answer {
 	a := answer{fail: classify(err, g), received: c.opt.clock.read()}
-	if a.fail == failNone || a.fail == failRefused || !g.date.IsZero() {
-		c.server.saw(g.date, a.received.at)
+	if a.fail == failNone || a.fail == failRefused || !date.IsZero() {
+		c.server.saw(date, a.received.at)
 	}
 	outcome := "failed"
 	switch {

@@ -11,7 +11,9 @@ import (
 	"github.com/lockstream/lockstream/internal/lockitem"
 )
 
-// Cases: A2, A6 — the acquire was applied and its answer is lost, in every way.
+// Cases: A2, A6
+//
+// The acquire was applied and its answer is lost, in every way.
 func TestAcquireWithALostAnswerHolds(t *testing.T) {
 	for name, f := range map[string]fakedynamo.Fault{
 		"hangs":     {DropResponse: true},
@@ -54,7 +56,9 @@ func TestAcquireWithALostAnswerHolds(t *testing.T) {
 	}
 }
 
-// Cases: F4, F2 — the context ends at every step of an acquire: no lease, no lock left.
+// Cases: F4, F2
+//
+// The context ends at every step of an acquire: no lease, no lock left.
 func TestAcquireAbandonedAtEveryStepLeavesNoLock(t *testing.T) {
 	for name, f := range map[string]fakedynamo.Fault{
 		"before the request":       {DelayRequest: 50 * time.Millisecond},
@@ -125,7 +129,9 @@ func TestLateCopyOfAnAcquireTakesNothing(t *testing.T) {
 	})
 }
 
-// Cases: A1 — renewals that were applied but answered with errors, three times running.
+// Cases: A1
+//
+// Renewals that were applied but answered with errors, three times running.
 func TestRenewalsWithLostAnswersKeepTheLease(t *testing.T) {
 	for name, f := range map[string]fakedynamo.Fault{
 		"500":   {AfterApply: true, Error: &fakedynamo.APIError{Code: "InternalServerError", Status: 500}},

@@ -158,6 +158,9 @@ func (c *Client) vacate(s *slot, l *Lease, v view) {
 	}
 	s.holder = nil
 	s.view = v
+	if v.kind == viewReleased {
+		s.seen.first(v.version, time.Now())
+	}
 	if v.kind == viewReleased && s.handOvers >= maxLocalHandOvers && len(s.queue) > 0 {
 		s.standRVN = v.version.RVN
 		s.standTill = time.Now().Add(l.lease / 10)
@@ -176,10 +179,12 @@ func (s *slot) abandonedBy(as attempts) {
 	}
 }
 
-// lostRace makes this client wait longer from the next release on, wonRace less.
+// lostRace makes this client wait longer from the next release on. Whenever it then
+// collides with nobody, whether it got the lock or saw in time that another had it, it
+// waits less again: only so does a client that lost once not lose for ever.
 func (s *slot) lostRace() { s.spread = min(max(2*s.spread, firstSpread), maxSpread) }
 
-func (s *slot) wonRace() {
+func (s *slot) noCollision() {
 	if s.spread /= 2; s.spread < firstSpread/2 {
 		s.spread = 0
 	}

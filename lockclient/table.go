@@ -137,27 +137,6 @@ func streamSpec() *types.StreamSpecification {
 	return &types.StreamSpecification{StreamEnabled: aws.Bool(true), StreamViewType: types.StreamViewTypeNewAndOldImages}
 }
 
-// checkKeys compares the table's keys with the client's.
-func (c *Client) checkKeys(desc *types.TableDescription) error {
-	kinds := map[string]types.ScalarAttributeType{}
-	for _, d := range desc.AttributeDefinitions {
-		kinds[aws.ToString(d.AttributeName)] = d.AttributeType
-	}
-	var found []string
-	for _, k := range desc.KeySchema {
-		name := aws.ToString(k.AttributeName)
-		found = append(found, fmt.Sprintf("%s %s (%s)", k.KeyType, name, kinds[name]))
-	}
-	want := []string{fmt.Sprintf("HASH %s (S)", c.layout.Partition)}
-	if c.layout.Sort != "" {
-		want = append(want, fmt.Sprintf("RANGE %s (S)", c.layout.Sort))
-	}
-	if fmt.Sprint(found) != fmt.Sprint(want) {
-		return fmt.Errorf("%w: expected %v, found %v", ErrSchema, want, found)
-	}
-	return nil
-}
-
 func (c *Client) ensureStream(ctx context.Context, o EnsureOptions, desc *types.TableDescription, report *TableReport) error {
 	for repaired := false; ; {
 		spec := desc.StreamSpecification

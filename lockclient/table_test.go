@@ -29,7 +29,9 @@ func (w *world) tableClient(table string, optFns ...func(*Options)) *Client {
 	return c
 }
 
-// Cases: N3, I2 — ten processes at once: one table, active, no error, TTL on the name
+// Cases: N3, I2
+//
+// Ten processes at once: one table, active, no error, TTL on the name
 // that the code writes.
 func TestEnsureTableByTenProcessesAtOnce(t *testing.T) {
 	bubble(t, func(w *world) {
@@ -152,7 +154,9 @@ func TestEnsureTableTellsAnotherSchemaApart(t *testing.T) {
 	})
 }
 
-// Cases: L5 — partition and sort key with a constant value, a prefix, a table of an
+// Cases: L5
+//
+// Partition and sort key with a constant value, a prefix, a table of an
 // application's own items, and several tables and clients in one process.
 func TestLocksInAnApplicationsTable(t *testing.T) {
 	bubble(t, func(w *world) {

@@ -24,6 +24,7 @@ type view struct {
 	version   lockitem.Version
 	lease     time.Duration // of the holder, capped
 	firstSeen time.Time     // when this version was first seen, on the monotonic clock
+	hearsay   bool          // known from an event only: read before a takeover
 	owner     string        // "" where only an event told
 	label     string
 	since     time.Time
@@ -63,12 +64,23 @@ func (s *sightings) first(version lockitem.Version, at time.Time) time.Time {
 	return at
 }
 
+// knows reports whether version was seen before.
+func (s *sightings) knows(version lockitem.Version) bool {
+	for _, old := range s.ring {
+		if old.version == version && !old.at.IsZero() {
+			return true
+		}
+	}
+	return false
+}
+
 // observe replaces the view of s by an item that was read at the time at; nil is absent.
 func (s *slot) observe(it *lockitem.Item, at time.Time, maxLease time.Duration) view {
 	switch {
 	case it == nil:
 		s.view = view{kind: viewAbsent}
 	case it.Released:
+		s.seen.first(it.Version(), at)
 		s.view = view{kind: viewReleased, version: it.Version(), paused: it.Paused, note: it.PauseNote}
 	default:
 		s.view = view{
@@ -90,12 +102,16 @@ const (
 )
 
 // hear takes an event into the view. It never believes an event over something newer
-// that is known: tokens rise, and a token that was released is never held again.
-func (s *slot) hear(ch lockevent.Change, maxLease time.Duration) verdict {
+// that is known: tokens rise, and a token that was released is never held again. A
+// version counts as seen from at, which is now: no event can make a lease old.
+func (s *slot) hear(ch lockevent.Change, at time.Time, maxLease time.Duration) verdict {
 	known := s.view.version.Token
 	stale := s.view.kind != viewUnknown && ch.Token != 0 && ch.Token < known
 	version := lockitem.Version{RVN: ch.RVN, Token: ch.Token, HasToken: ch.Token != 0}
+	past := s.view.kind == viewHeld && s.view.version != version && s.seen.knows(version)
 	switch {
+	case past && ch.Kind != lockevent.Resync && ch.Kind != lockevent.Deleted:
+		return verdictWait // a state that is known to be over: versions never come back
 	case ch.Kind == lockevent.Resync || ch.Kind == lockevent.Unknown || stale:
 		// A stale one wakes all the same: it may tell of a lock made anew.
 		if stale && ch.Held {
@@ -111,6 +127,7 @@ func (s *slot) hear(ch lockevent.Change, maxLease time.Duration) verdict {
 		if ch.RVN == s.standRVN {
 			return verdictWait // this client's own release, whose turn is another's
 		}
+		s.seen.first(version, at)
 		s.view = view{kind: viewReleased, version: version}
 		return verdictFree
 	}
@@ -120,9 +137,12 @@ func (s *slot) hear(ch lockevent.Change, maxLease time.Duration) verdict {
 		}
 		return verdictWait
 	}
+	if s.view.kind == viewHeld && s.view.version == version && !s.view.hearsay {
+		return verdictWait // more is known of it from the table itself
+	}
 	v := view{
 		kind: viewHeld, version: version, lease: min(ch.Lease, maxLease),
-		firstSeen: s.seen.first(version, ch.SeenAt),
+		firstSeen: s.seen.first(version, at), hearsay: true,
 	}
 	if s.view.kind == viewHeld && s.view.version.Token == version.Token {
 		v.owner, v.label, v.since = s.view.owner, s.view.label, s.view.since

@@ -20,7 +20,7 @@ type result struct {
 	RemoteP50             float64 `json:"remote_p50_ms"`             // release call to acquire return, cool locks, between processes
 	RemoteP99             float64 `json:"remote_p99_ms"`             //
 	WaiterTableRequests   int     `json:"waiter_table_requests"`     // sent by waiters without an event, expiry or resync
-	FailedWrites          float64 `json:"failed_writes_per_handoff"` // refused acquiring writes, first looks apart
+	FailedWrites          float64 `json:"failed_writes_per_handoff"` // refused acquiring writes, first looks included
 	TakeoverLeases        float64 `json:"takeover_leases"`           // from the kill to the next acquire by another process, in leases
 	StaleWritesRefused    int     `json:"stale_writes_refused"`
 	TokensMonotonic       bool    `json:"tokens_monotonic"`
@@ -30,6 +30,7 @@ type result struct {
 	Samples               int     `json:"remote_samples"`
 	PollingSamples        int     `json:"polling_samples"`
 	FirstLooksRefused     int     `json:"first_looks_refused"`
+	LostRaces             int     `json:"lost_races"` // refused after an event
 	PausedTakeoverLeases  float64 `json:"paused_takeover_leases"`
 	Holds                 int     `json:"holds"`
 	WaitedSeconds         float64 `json:"waited_seconds"` // of all contenders on the wire, events phase
@@ -48,7 +49,7 @@ func judge(events, polling outcome, processes int, survivors []int, took time.Du
 	r := result{
 		RemoteP50: millis(percentile(latencies, 0.5)), RemoteP99: millis(percentile(latencies, 0.99)),
 		PollingP50: millis(percentile(pollLatencies, 0.5)), Samples: len(latencies), PollingSamples: len(pollLatencies),
-		WaiterTableRequests: past.asked, FirstLooksRefused: past.refusedFirst,
+		WaiterTableRequests: past.asked, FirstLooksRefused: past.refusedFirst, LostRaces: past.refused,
 		TakeoverLeases:       round(leases(events.faults.killTakeover), 2),
 		PausedTakeoverLeases: round(leases(events.faults.pauseTakeover), 2),
 		PollingRequests:      round(polling.past.askedRate(), 2),
@@ -62,7 +63,7 @@ func judge(events, polling outcome, processes int, survivors []int, took time.Du
 		r.HandoffsRemote += len(remoteHandoffs(holds))
 	}
 	if handoffs := r.HandoffsLocal + r.HandoffsRemote; handoffs > 0 {
-		r.FailedWrites = round(float64(past.refused)/float64(handoffs), 3)
+		r.FailedWrites = round(float64(past.refused+past.refusedFirst)/float64(handoffs), 3)
 	}
 	if events.faults.late.Refused {
 		r.StaleWritesRefused = 1

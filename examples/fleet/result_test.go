@@ -47,7 +47,7 @@ func TestJudge(t *testing.T) {
 		{"polling waiters ask", func(_, p *outcome) { p.past.add(event{Kind: evAsked, Op: "GetItem", By: "poll"}) }, ""},
 		{"many lost races", func(e, _ *outcome) { e.past.refused = 4 }, "were refused for each hand-off"},
 		{"some lost races", func(e, _ *outcome) { e.past.refused = 3 }, ""},
-		{"first looks", func(e, _ *outcome) { e.past.refusedFirst = 100 }, ""},
+		{"many first looks", func(e, _ *outcome) { e.past.refusedFirst = 4 }, "were refused for each hand-off"},
 		{"a late takeover", func(e, _ *outcome) { e.faults.killTakeover = 4600 * time.Millisecond }, "1.53 leases"},
 		{"no takeover", func(e, _ *outcome) { e.faults.killTakeover = 0 }, "0.00 leases"},
 		{"an accepted late write", func(e, _ *outcome) { e.faults.late.Refused = false }, "was accepted"},

@@ -47,8 +47,8 @@ func (s summary) compare(r result, events, polling outcome) {
 		r.WaitedSeconds, plural(r.WaiterTableRequests, "request"), r.WaitedSeconds*r.PollingRequests)
 	s.line("There were %s: %d went to another process, %d to the next", plural(r.Holds, "hold"), r.HandoffsRemote, r.HandoffsLocal)
 	s.line("contender of the same process, in the same write that released the lock.")
-	s.line("%.1f writes in 100 hand-offs lost a race between processes. %s found", r.FailedWrites*100, plural(r.FirstLooksRefused, "first look"))
-	s.line("the lock held: a contender tries once before it waits.")
+	s.line("%.0f writes in 100 hand-offs were refused. A contender tries once before it waits, and", r.FailedWrites*100)
+	s.line("%s found the lock held; %s lost a race after an event.", plural(r.FirstLooksRefused, "first look"), plural(r.LostRaces, "write"))
 }
 
 func (s summary) faults(r result, f faultReport) {
@@ -86,7 +86,7 @@ func (s summary) promises(r result, broken []string, events, polling outcome) {
 	check(r.StaleWritesRefused > 0, "a write after the lease's end was refused")
 	check(r.WaiterTableRequests == 0, "waiters sent %d requests to the table on their own", r.WaiterTableRequests)
 	check(r.TakeoverLeases > 0 && r.TakeoverLeases <= maxTakeoverLeases, "a dead holder's lock was taken over within %v leases", maxTakeoverLeases)
-	check(r.FailedWrites <= maxFailedWrites, "at most %v writes lost a race for each hand-off", maxFailedWrites)
+	check(r.FailedWrites <= maxFailedWrites, "at most %v writes were refused for each hand-off", maxFailedWrites)
 	check(r.RemoteP50*minSpeedUp <= r.PollingP50, "events were at least %v times faster than polling", minSpeedUp)
 	check(r.ProcessesStillRunning == 0, "%d processes were started, %d have ended", r.Processes, r.Processes-r.ProcessesStillRunning)
 	for _, text := range broken {

@@ -81,6 +81,24 @@ func (l Layout) CheckName(name string) error {
 	return nil
 }
 
+// CheckAttributes returns an error for attributes that a caller may not write beside a
+// lock: its keys, the lock's own ones, and any without a name or value.
+func (l Layout) CheckAttributes(attrs map[string]types.AttributeValue) error {
+	for name, value := range attrs {
+		switch {
+		case name == "":
+			return errors.New("attribute without a name")
+		case value == nil:
+			return fmt.Errorf("attribute %q has no value", name)
+		case name == l.Partition || name == l.Sort:
+			return fmt.Errorf("attribute %q is a key of the table", name)
+		case slices.Contains(lockattr.All(), name):
+			return fmt.Errorf("attribute %q is one of a lock's own", name)
+		}
+	}
+	return nil
+}
+
 // Key returns the key of the item for name, which must have passed CheckName.
 func (l Layout) Key(name string) map[string]types.AttributeValue {
 	key := map[string]types.AttributeValue{l.Partition: str(l.Prefix + name)}

@@ -50,8 +50,9 @@ type Touch struct {
 	Format     LeaseFormat   // renew only
 	Data       []byte
 	SetData    bool
-	LeaseUntil time.Time // renew only
-	TTL        time.Time // zero: not written
+	LeaseUntil time.Time                       // renew only
+	TTL        time.Time                       // zero: not written
+	Attributes map[string]types.AttributeValue // others' own, none of the lock's: see Layout.CheckAttributes
 }
 
 // AcquireUnknown takes a lock of which nothing is known: absent, or released with a
@@ -196,6 +197,7 @@ func (b *builder) touch(t Touch, op string) {
 	b.put(lockattr.LockOp, str(op))
 	b.putTime(lockattr.TTL, t.TTL)
 	b.putData(t.Data, t.SetData)
+	b.putOthers(t.Attributes)
 }
 
 func (b *builder) free(t Touch, op string) {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/lockstream/lockstream/internal/lockattr"
 	"github.com/lockstream/lockstream/internal/lockitem"
@@ -23,19 +24,25 @@ var (
 	touch = lockitem.Touch{RVN: "R2", Lease: 20 * time.Second, LeaseUntil: time.UnixMilli(1790000020000), TTL: time.Unix(1790003620, 0)}
 )
 
+func withOthers(t lockitem.Touch) lockitem.Touch {
+	t.Attributes = map[string]types.AttributeValue{"last-run.at": n("1"), "status": s("done")}
+	return t
+}
+
 func allExprs() map[string]lockitem.Expr {
 	return map[string]lockitem.Expr{
-		"acquire unknown":  lockitem.AcquireUnknown(layout, grant),
-		"acquire released": lockitem.AcquireReleased(seen, grant),
-		"takeover":         lockitem.Takeover(seen, grant),
-		"hand over":        lockitem.HandOver(mine, grant),
-		"renew":            lockitem.Renew(mine, touch),
-		"release":          lockitem.Release(mine, touch),
-		"reap":             lockitem.Reap(seen, touch),
-		"raise floor":      lockitem.RaiseFloor(seen, 20, touch),
-		"tombstone":        lockitem.Tombstone(layout, 20, touch),
-		"delete":           lockitem.Delete(seen, time.Unix(1790003620, 0)),
-		"held check":       lockitem.HeldCheck("c#1", 10),
+		"acquire unknown":   lockitem.AcquireUnknown(layout, grant),
+		"acquire released":  lockitem.AcquireReleased(seen, grant),
+		"takeover":          lockitem.Takeover(seen, grant),
+		"hand over":         lockitem.HandOver(mine, grant),
+		"renew":             lockitem.Renew(mine, touch),
+		"release":           lockitem.Release(mine, touch),
+		"release with more": lockitem.Release(mine, withOthers(touch)),
+		"reap":              lockitem.Reap(seen, touch),
+		"raise floor":       lockitem.RaiseFloor(seen, 20, touch),
+		"tombstone":         lockitem.Tombstone(layout, 20, touch),
+		"delete":            lockitem.Delete(seen, time.Unix(1790003620, 0)),
+		"held check":        lockitem.HeldCheck("c#1", 10),
 	}
 }
 

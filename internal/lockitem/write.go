@@ -1,6 +1,8 @@
 package lockitem
 
 import (
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -125,6 +127,16 @@ func (b *builder) isReleased() string {
 
 func (b *builder) put(attr string, v types.AttributeValue) {
 	b.set = append(b.set, b.name(attr)+" = "+b.value(attr, v))
+}
+
+// putOthers sets attributes that are not the lock's. Their names may have characters that
+// a placeholder must not have, so these are numbered.
+func (b *builder) putOthers(attrs map[string]types.AttributeValue) {
+	for i, attr := range slices.Sorted(maps.Keys(attrs)) {
+		placeholder := "other" + strconv.Itoa(i)
+		b.names["#"+placeholder] = attr
+		b.set = append(b.set, "#"+placeholder+" = "+b.value(placeholder, attrs[attr]))
+	}
 }
 
 func (b *builder) drop(attr string) { b.remove = append(b.remove, b.name(attr)) }
