@@ -1,5 +1,6 @@
-// Package lambda is the root of what runs in AWS Lambda: the function that reaps expired
-// locks (lambda/reaper), and help for functions that take locks (lambda/lambdalock).
+// Package lambda is the place of what runs in AWS Lambda: a function that reaps expired
+// locks, and help for functions that take locks. Neither is there yet; until then a
+// function uses package lockclient without a notifier.
 //
 // A function differs from a service in three ways that matter to a lock. It may be frozen
 // between two invocations and thawed much later, so a lease must be found expired before

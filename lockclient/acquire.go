@@ -170,9 +170,11 @@ func (c *Client) try(ctx context.Context, name string, o AcquireOptions) (*Lease
 	defer op.abandon()
 	ctx, done := c.untilClosed(ctx)
 	defer done()
-	var err error
+	var err, last error
 	for op.sent < op.limit {
-		v, err = op.step(ctx, v)
+		if v, err = op.step(ctx, v); err != nil {
+			last = err
+		}
 		switch {
 		case op.won != nil:
 			return op.won, nil
@@ -186,8 +188,8 @@ func (c *Client) try(ctx context.Context, name string, o AcquireOptions) (*Lease
 			return nil, &HeldError{Name: name, Holder: v.owner, Label: v.label, Since: v.since, Token: v.version.Token}
 		}
 	}
-	if err != nil {
-		return nil, err
+	if last != nil {
+		return nil, last // a failure used the requests up: that is nobody's hold
 	}
 	return nil, &HeldError{Name: name} // free at both looks, and gone to another both times
 }

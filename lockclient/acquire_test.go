@@ -344,3 +344,16 @@ func TestNewTellsEverythingThatIsWrong(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A failure that uses up TryAcquire's requests is told, and never as somebody's hold.
+func TestTryAcquireDoesNotTakeAFailureForAHold(t *testing.T) {
+	bubble(t, func(w *world) {
+		for _, f := range []fakedynamo.Fault{{DropResponse: true}, {Reset: true}, {TruncateBody: true, DropRequest: true}} {
+			w.fault("GetItem", 1, f)
+			l, err := w.client().TryAcquire(w.ctx, "never-held") // its first request is a read
+			if l != nil || err == nil || errors.Is(err, ErrHeld) {
+				t.Errorf("%v, %v", l, err)
+			}
+		}
+	})
+}

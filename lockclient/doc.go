@@ -108,6 +108,13 @@
 // another took it or a tenth of the lease has passed. Whoever leaves the head of the
 // queue without the lock makes the next one look at once.
 //
+// # Work
+//
+// Acquire's context bounds the wait only, and the lease outlives it. Do binds the hold to
+// its context and runs work under it; RunAsLeader contends again whenever the lock was
+// lost, and keeps the lock for its work's end. Neither frees a lock under work that still
+// runs.
+//
 // # Tokens
 //
 // A token is the server's time in microseconds at the acquire, or the item's last token

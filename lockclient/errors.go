@@ -32,6 +32,10 @@ var (
 	ErrInvalidName = errors.New("lockclient: invalid lock name")
 	// ErrInvalidOption: an option is out of its range or contradicts another. Nothing was sent.
 	ErrInvalidOption = errors.New("lockclient: invalid option")
+	// ErrStillRunning: RunAsLeader returned although the work has not, because the grace
+	// time after its context's end had passed. The lock is renewed no more and runs out by
+	// itself, unless the work returns before, which frees it.
+	ErrStillRunning = errors.New("lockclient: the leader's work did not return within the grace time")
 	// ErrNoTable: the table does not exist in this Region and account.
 	ErrNoTable = errors.New("lockclient: no such table")
 	// ErrSchema: the table's key schema is another than the client's.
@@ -47,13 +51,20 @@ type Error struct {
 	Err    error
 }
 
+// ensureTable is the one operation whose name says "table" already.
+const ensureTable = "ensure table"
+
 func (e *Error) Error() string {
 	var b strings.Builder
 	b.WriteString("lockclient: " + e.Op)
 	if e.Lock != "" {
 		fmt.Fprintf(&b, " %q", e.Lock)
 	}
-	fmt.Fprintf(&b, " in table %q", e.Table)
+	if e.Op == ensureTable {
+		fmt.Fprintf(&b, " %q", e.Table)
+	} else {
+		fmt.Fprintf(&b, " in table %q", e.Table)
+	}
 	if e.Region != "" {
 		fmt.Fprintf(&b, " (%s)", e.Region)
 	}

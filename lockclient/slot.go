@@ -181,11 +181,12 @@ func (s *slot) abandonedBy(as attempts) {
 
 // lostRace makes this client wait longer from the next release on. Whenever it then
 // collides with nobody, whether it got the lock or saw in time that another had it, it
-// waits less again: only so does a client that lost once not lose for ever.
+// waits a little less again: only so does a client that lost once not lose for ever. It
+// forgets slowly, or else every second release would be a collision.
 func (s *slot) lostRace() { s.spread = min(max(2*s.spread, firstSpread), maxSpread) }
 
 func (s *slot) noCollision() {
-	if s.spread /= 2; s.spread < firstSpread/2 {
+	if s.spread -= s.spread / 16; s.spread < firstSpread/2 {
 		s.spread = 0
 	}
 }

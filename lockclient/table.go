@@ -46,13 +46,13 @@ func (c *Client) EnsureTable(ctx context.Context, optFns ...func(*EnsureOptions)
 		fn(&o)
 	}
 	if err := c.begin(); err != nil {
-		return TableReport{}, c.wrap("ensure table", "", err)
+		return TableReport{}, c.wrap(ensureTable, "", err)
 	}
 	defer c.work.Done()
 	ctx, done := c.untilClosed(ctx)
 	defer done()
 	report, err := c.ensureTable(ctx, o)
-	return report, c.wrap("ensure table", "", err)
+	return report, c.wrap(ensureTable, "", err)
 }
 
 func (c *Client) ensureTable(ctx context.Context, o EnsureOptions) (TableReport, error) {

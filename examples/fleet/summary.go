@@ -16,7 +16,7 @@ func (s summary) print(r result, broken []string, events, polling outcome) {
 	s.compare(r, events, polling)
 	s.head("What the faults did")
 	s.faults(r, events.faults)
-	s.head("Promises")
+	s.head("What was checked")
 	s.promises(r, broken, events, polling)
 	s.head("Not the same on AWS")
 	s.caveat(r, events.given)
@@ -35,26 +35,27 @@ func (s summary) compare(r result, events, polling outcome) {
 		asked = fmt.Sprintf("%d, BROKEN", r.WaiterTableRequests)
 	}
 	row("", "by events", "by polling")
-	row("from a release to the next process: median", short(percentile(e, 0.5)), short(percentile(p, 0.5)))
-	row("                                    99 %", short(percentile(e, 0.99)), short(percentile(p, 0.99)))
+	row("cool locks, release to next process: median", short(percentile(e, 0.5)), short(percentile(p, 0.5)))
+	row("                                        99 %", short(percentile(e, 0.99)), short(percentile(p, 0.99)))
 	row("table requests of a waiter while it waits", asked, fmt.Sprintf("%.1f a second", r.PollingRequests))
-	row("hand-offs measured (cool locks)", fmt.Sprint(r.Samples), fmt.Sprint(r.PollingSamples))
+	row("such hand-offs measured", fmt.Sprint(r.Samples), fmt.Sprint(r.PollingSamples))
 	fmt.Fprintln(s.w)
 	if r.RemoteP50 > 0 {
 		s.line("A pushed event passes a lock on %.0f times sooner than polling every %s does.", r.PollingP50/r.RemoteP50, short(pollInterval))
 	}
-	s.line("Waiters spent %.0f s waiting and sent %s meanwhile; by polling it would have been %.0f.",
-		r.WaitedSeconds, plural(r.WaiterTableRequests, "request"), r.WaitedSeconds*r.PollingRequests)
+	s.line("Waiters spent %.0f s waiting and sent %s that no event and no expiry asked for;",
+		r.WaitedSeconds, plural(r.WaiterTableRequests, "request"))
+	s.line("by polling it would have been %.0f.", r.WaitedSeconds*r.PollingRequests)
 	s.line("There were %s: %d went to another process, %d to the next", plural(r.Holds, "hold"), r.HandoffsRemote, r.HandoffsLocal)
 	s.line("contender of the same process, in the same write that released the lock.")
-	s.line("%.0f writes in 100 hand-offs were refused. A contender tries once before it waits, and", r.FailedWrites*100)
+	s.line("%.0f writes in 100 hand-offs of both kinds were refused: a contender tries once before it waits;", r.FailedWrites*100)
 	s.line("%s found the lock held; %s lost a race after an event.", plural(r.FirstLooksRefused, "first look"), plural(r.LostRaces, "write"))
 }
 
 func (s summary) faults(r result, f faultReport) {
 	s.line("Worker %d was killed in mid-hold. Worker %d had the lock %s later: %.2f of a", f.killed, f.killHeir, short(f.killTakeover), r.TakeoverLeases)
 	s.line("lease (%s), which counts from the dead holder's last renewal and not from its death.", short(lease))
-	s.line("Worker %d was paused for %s in mid-hold, and its lock was taken over after %s.", f.paused, short(f.pausedFor), short(f.pauseTakeover))
+	s.line("Worker %d was paused for %s in mid-hold, and its lock taken over after %s, likewise.", f.paused, short(f.pausedFor), short(f.pauseTakeover))
 	s.line("When it went on, its lease knew that it was over (%s). It sent its write all the same,", f.late.Reason)
 	if f.late.Refused {
 		s.line("and the table refused it: the held check in the same transaction failed.")
@@ -83,6 +84,9 @@ func (s summary) promises(r result, broken []string, events, polling outcome) {
 	}
 	check(r.TokensMonotonic, "fencing tokens rose with every one of %d acquires, and no two holds overlapped", holds)
 	check(r.CounterOK, "the counters say %d: every acknowledged write is in them, and no refused one", total)
+	if rest := holds - total; rest > 0 {
+		s.line("        (%s ended without a write: killed, paused, or stopped with its phase)", plural(rest, "hold"))
+	}
 	check(r.StaleWritesRefused > 0, "a write after the lease's end was refused")
 	check(r.WaiterTableRequests == 0, "waiters sent %d requests to the table on their own", r.WaiterTableRequests)
 	check(r.TakeoverLeases > 0 && r.TakeoverLeases <= maxTakeoverLeases, "a dead holder's lock was taken over within %v leases", maxTakeoverLeases)
