@@ -25,7 +25,7 @@ need_go = $(call need,go,Go 1.26 or later)
 .PHONY: help
 help: ## List the targets
 	@echo "Lockstream: make targets"
-	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | while IFS=$$'\t' read -r name text; do printf '  %-8s %s\n' "$$name" "$$text"; done
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | while IFS=$$'\t' read -r name text; do printf '  %-13s %s\n' "$$name" "$$text"; done
 
 .PHONY: setup
 setup: ## Install the local DynamoDB emulator into .build (needs Node with npm)
@@ -102,3 +102,10 @@ cover: setup ## Run the tests for their coverage and print the total
 .PHONY: clean
 clean: ## Remove everything that was built or installed
 	@rm -rf $(BUILD)
+
+.PHONY: bench-leases
+bench-leases: ## Measure what leases and waiters cost (a minute and a half)
+	$(need_go)
+	@mkdir -p $(BUILD)
+	@go test -c -o $(BUILD)/bench-leases ./internal/bench/leases
+	@$(BUILD)/bench-leases -figures

@@ -27,7 +27,7 @@ func replaySeed(t *testing.T) uint64 {
 func seedCount(t *testing.T) uint64 {
 	text := os.Getenv("LOCKSTREAM_SEEDS")
 	if text == "" {
-		return 40
+		return 30
 	}
 	n, err := strconv.ParseUint(text, 10, 64)
 	if err != nil {
