@@ -64,9 +64,11 @@ func TestMisconfigurationIsOneClearError(t *testing.T) {
 			}
 			defer closeSoon(t, c.Close)
 			for op, call := range map[string]func(context.Context) error{
-				"acquire":     func(ctx context.Context) error { _, err := c.Acquire(ctx, "orders"); return err },
-				"try":         func(ctx context.Context) error { _, err := c.TryAcquire(ctx, "orders"); return err },
-				"within a Do": func(ctx context.Context) error { return c.Do(ctx, "orders", nil) },
+				"acquire": func(ctx context.Context) error { _, err := c.Acquire(ctx, "orders"); return err },
+				"try":     func(ctx context.Context) error { _, err := c.TryAcquire(ctx, "orders"); return err },
+				"within a Do": func(ctx context.Context) error {
+					return c.Do(ctx, "orders", func(context.Context) error { return nil })
+				},
 			} {
 				ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 				start := time.Now()

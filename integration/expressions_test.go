@@ -80,6 +80,12 @@ func expressions() []expression {
 		{"tombstone", lockitem.Tombstone(layout, 250, touch), []string{"absent"}},
 		{"delete", lockitem.Delete(seen, time.Unix(1001, 0)), []string{"released"}},
 		{"delete before its time", lockitem.Delete(seen, time.Unix(1000, 0)), nil},
+		{"mark", lockitem.Mark(seen, time.UnixMilli(3), "R9"), []string{"held", "held, paused"}},
+		{"revoke", lockitem.Revoke(seen, touch), []string{"held", "held, paused"}},
+		{"pause", lockitem.Pause(seen, "later", "R9"), []string{"held", "held, paused", "released", "released, paused"}},
+		{"pause where nothing is", lockitem.PauseAbsent(layout, 250, "later", "R9"), []string{"absent"}},
+		{"resume", lockitem.Resume(seen, touch), []string{"held, paused", "released, paused"}},
+		{"raise floor of a held one", lockitem.RaiseFloorHeld(seen, 250, "R9", time.Unix(2000, 0)), []string{"held", "held, paused"}},
 		{"held check", lockitem.HeldCheck("a#1", 100), []string{"held", "held, renewed", "held, paused"}},
 	}
 }

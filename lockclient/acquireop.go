@@ -78,6 +78,9 @@ func (op *acquireOp) write(ctx context.Context, v view) (view, error) {
 	if v.version.HasToken {
 		at.token = max(at.token, v.version.Token+1)
 	}
+	if at.token > lockitem.MaxToken {
+		return v, fmt.Errorf("%w: its fencing token leaves no larger one", ErrMalformed)
+	}
 	g := op.c.grant(at, op.opt, now, known)
 	name, e := "acquire", lockitem.Expr{}
 	switch v.kind {
@@ -129,11 +132,13 @@ func (op *acquireOp) win(at attempt, a answer) error {
 		return ErrClosed
 	}
 	// Tries before this one have lower tokens and can never be applied any more. A later
-	// one whose answer is still missing could take the lock when it is free again: it is
-	// remembered, to be freed should it show up.
+	// one whose answer is still missing could take the lock when it is free again, so the
+	// lease's release lifts the token above it. It is remembered too, to be freed should
+	// it show up all the same: the lease may be lost.
 	op.c.mu.Lock()
 	l.s.abandonedBy(op.tried.above(at.token))
 	op.c.mu.Unlock()
+	l.setFloor(op.tried.topToken())
 	op.tried = nil
 	op.won = l
 	return nil
@@ -199,7 +204,7 @@ func (op *acquireOp) abandon() {
 func (c *Client) grant(at attempt, o AcquireOptions, now time.Time, known bool) lockitem.Grant {
 	g := lockitem.Grant{
 		Owner: at.owner, RVN: at.rvn, Token: at.token, Label: o.Label, Lease: o.LeaseDuration, Format: c.opt.LeaseFormat,
-		Data: o.Data, SetData: o.Data != nil, AcquiredAt: now, TTL: c.ttl(now.Add(o.LeaseDuration)),
+		Data: o.Data, SetData: o.Data != nil, AcquiredAt: now, TTL: c.ttlAbove(at.token, now.Add(o.LeaseDuration)),
 	}
 	if known {
 		g.LeaseUntil = now.Add(o.LeaseDuration)
@@ -208,12 +213,21 @@ func (c *Client) grant(at attempt, o AcquireOptions, now time.Time, known bool) 
 }
 
 // ttl is when an item that was last of use at end may be deleted: never in a table that
-// is shared with clients that would carry the attribute on into a live lock.
+// is shared with clients that would carry the attribute on into a live lock, and never
+// by this machine's own clock, which may be wrong.
 func (c *Client) ttl(end time.Time) time.Time {
-	if c.opt.SharedTable {
+	if c.opt.SharedTable || !c.server.dated() {
 		return time.Time{}
 	}
 	return end.Add(c.opt.Retention)
+}
+
+// ttlAbove keeps an item for as long as its token is above the server's time.
+func (c *Client) ttlAbove(token int64, end time.Time) time.Time {
+	if t := time.UnixMicro(token); t.After(end) {
+		end = t
+	}
+	return c.ttl(end)
 }
 
 func pausedError(v view) error {

@@ -25,6 +25,7 @@ type campaign struct {
 	ready bool // the notifier will tell of every change
 	wake  Wake // what led to the present look
 	fails int  // requests that failed in a row
+	bare  int  // refusals that did not say why
 	heard time.Time
 }
 
@@ -102,7 +103,7 @@ func (g *campaign) checkReady(ctx context.Context) {
 // (nil, nil).
 func (g *campaign) look(ctx context.Context, mustRead bool) (*Lease, error) {
 	// Before the look, never after: an event that comes during it must wake again.
-	mustRead = g.drain() || mustRead
+	mustRead = g.drain(ctx) || mustRead
 	for {
 		if err := context.Cause(ctx); err != nil {
 			return nil, err
@@ -133,6 +134,12 @@ func (g *campaign) look(ctx context.Context, mustRead bool) (*Lease, error) {
 			return nil, pausedError(v)
 		case v.kind == viewHeld:
 			g.raced(g.op.wrote)
+		case g.op.wrote && v.kind == viewAbsent:
+			// Refused, and yet nothing is there: deleted this moment, or an endpoint that
+			// does not tell the present state, which must not make a hot loop.
+			if g.bare++; g.bare > 1 && !pause(ctx, g.bare, failTransient) {
+				return nil, context.Cause(ctx)
+			}
 		}
 		g.fails, mustRead = 0, false
 		if g.mustWait(v) {
@@ -151,7 +158,7 @@ func (g *campaign) willWatch() bool { return g.watch == nil && g.c.opt.Notifier 
 
 // drain empties the mailbox: what it holds is older than the look that follows. It
 // reports whether that look has to be a read.
-func (g *campaign) drain() bool {
+func (g *campaign) drain(ctx context.Context) bool {
 	if g.watch == nil {
 		return false
 	}
@@ -160,7 +167,11 @@ func (g *campaign) drain() bool {
 	default:
 	}
 	ch, ok := g.watch.Latest()
-	return ok && (ch.Kind == lockevent.Resync || g.hear(ch) == verdictLook)
+	if ok && ch.Kind == lockevent.Resync {
+		g.checkReady(ctx)
+		return true
+	}
+	return ok && g.hear(ch) == verdictLook
 }
 
 // current returns the view, or errYield when a lease of this client has the lock.

@@ -47,7 +47,7 @@ func (op *acquireOp) learn(ctx context.Context, a answer) view {
 	c := op.c
 	c.mu.Lock()
 	s := c.slotFor(op.name)
-	v := s.observe(a.item, a.received.at, c.opt.MaxLease)
+	v := s.observe(a, c.opt.MaxLease)
 	orphan, found := s.lost.find(a.item)
 	if op.limit > 0 && v.kind != viewHeld {
 		s.nudge() // what a TryAcquire sees, a contender here may not know yet
@@ -73,11 +73,22 @@ func (c *Client) freeOrphan(ctx context.Context, name string, orphan attempt, v 
 		return v
 	}
 	c.opt.Observer.recovered("acquire", name)
+	c.keepPause(ctx, name, a.item)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s := c.slotFor(name)
 	defer c.settleSlot(s)
-	return s.observe(a.item, a.received.at, c.opt.MaxLease)
+	return s.observe(a, c.opt.MaxLease)
+}
+
+// keepPause takes the TTL off a free lock that was paused while it was held: the pause
+// must outlive the retention.
+func (c *Client) keepPause(ctx context.Context, name string, it *lockitem.Item) {
+	if it == nil || !it.Released || !it.Paused || it.TTL.IsZero() {
+		return
+	}
+	e := lockitem.RaiseFloor(it.Version(), it.Token, lockitem.Touch{RVN: newRVN()})
+	c.update(ctx, "release", name, c.compose(), c.cleanTimeout(), e)
 }
 
 // cleanTimeout bounds one request of a clean-up, so that a lost one does not use up all
@@ -99,11 +110,15 @@ func (c *Client) cleanUp(ctx context.Context, name string, tried attempts) {
 		a := c.read(ctx, name, c.cleanTimeout())
 		if a.err == nil {
 			a = c.cleanOnce(ctx, name, tried, a)
+			if a.fail == failNone && a.err == nil && a.item != nil && a.item.Released && a.item.Token < tried.topToken() {
+				continue // released; now above every attempt that may come late
+			}
 			if a.fail == failNone && a.err == nil {
+				c.keepPause(ctx, name, a.item)
 				c.mu.Lock()
 				s := c.slotFor(name)
 				if s.holder == nil {
-					s.observe(a.item, a.received.at, c.opt.MaxLease)
+					s.observe(a, c.opt.MaxLease)
 				}
 				s.nudge()
 				c.settleSlot(s)
@@ -111,11 +126,20 @@ func (c *Client) cleanUp(ctx context.Context, name string, tried attempts) {
 				return
 			}
 		} else if a.fail == failNone {
-			return // not a lock, or malformed: nothing of ours
+			c.freeUnread(ctx, name, tried)
+			return
 		}
 		if !pause(ctx, n, a.fail) {
 			return
 		}
+	}
+}
+
+// freeUnread releases whichever of the attempts has made the item what it is, where the
+// item cannot be read: each names itself in its condition.
+func (c *Client) freeUnread(ctx context.Context, name string, tried attempts) {
+	for _, at := range tried {
+		c.freeOrphan(ctx, name, at, view{})
 	}
 }
 

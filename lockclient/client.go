@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
@@ -16,10 +17,13 @@ import (
 )
 
 // DynamoDBAPI is the part of *dynamodb.Client that a Client uses. Locking needs GetItem
-// and UpdateItem; the rest is for EnsureTable only.
+// and UpdateItem; Transact needs TransactWriteItems, List and RaiseFloor need Scan; the rest
+// is for EnsureTable only.
 type DynamoDBAPI interface {
 	GetItem(context.Context, *dynamodb.GetItemInput, ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error)
 	UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error)
+	TransactWriteItems(context.Context, *dynamodb.TransactWriteItemsInput, ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error)
+	Scan(context.Context, *dynamodb.ScanInput, ...func(*dynamodb.Options)) (*dynamodb.ScanOutput, error)
 
 	DescribeTable(context.Context, *dynamodb.DescribeTableInput, ...func(*dynamodb.Options)) (*dynamodb.DescribeTableOutput, error)
 	CreateTable(context.Context, *dynamodb.CreateTableInput, ...func(*dynamodb.Options)) (*dynamodb.CreateTableOutput, error)
@@ -54,7 +58,7 @@ type Client struct {
 	leases map[*Lease]struct{}
 	ticks  chan struct{} // closed to stop the clock watch; nil while it does not run
 
-	closeOnce sync.Once
+	closing   atomic.Bool
 	closeDone chan struct{}
 	closeErr  error
 }
@@ -108,7 +112,7 @@ func newRVN() string { return rand.Text() }
 // joined. It is safe to call twice and concurrently: later calls wait for the first and
 // return its result.
 func (c *Client) Close(ctx context.Context) error {
-	c.closeOnce.Do(func() {
+	if c.closing.CompareAndSwap(false, true) {
 		c.mu.Lock()
 		c.closed = true
 		leases := make([]*Lease, 0, len(c.leases))
@@ -119,7 +123,7 @@ func (c *Client) Close(ctx context.Context) error {
 		c.shut(ErrClosed)
 		c.closeErr = c.shutDown(ctx, leases)
 		close(c.closeDone)
-	})
+	}
 	select {
 	case <-c.closeDone: // also when ctx has ended too
 		return c.closeErr

@@ -3,6 +3,7 @@ package lockclient
 import (
 	"context"
 	"errors"
+	"fmt"
 )
 
 // Do acquires the lock, runs fn while it holds it, and releases it before it returns.
@@ -15,6 +16,9 @@ import (
 // The error is Acquire's, or fn's joined with a *LostError when the lease was lost before
 // fn returned, and with the release's error.
 func (c *Client) Do(ctx context.Context, name string, fn func(ctx context.Context) error, optFns ...func(*AcquireOptions)) (err error) {
+	if fn == nil {
+		return c.wrap("acquire", name, fmt.Errorf("%w: no function to run", ErrInvalidOption))
+	}
 	l, err := c.Acquire(ctx, name, optFns...)
 	if err != nil {
 		return err

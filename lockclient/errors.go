@@ -23,10 +23,14 @@ var (
 	ErrClosed = errors.New("lockclient: client is closed")
 	// ErrPaused: an operator paused the lock; nobody may acquire it. The text has the reason.
 	ErrPaused = errors.New("lockclient: lock is paused")
+	// ErrChanged: the lock is not in the state any more that the caller was shown. Nothing was
+	// done to it.
+	ErrChanged = errors.New("lockclient: lock has changed since it was looked at")
 	// ErrNotALock: the key holds an ordinary item. It was not touched.
 	ErrNotALock = errors.New("lockclient: item is not a lock")
-	// ErrMalformed: the item is a lock with an attribute of a wrong type or form. It was
-	// not touched. The text names the attribute.
+	// ErrMalformed: the item is a lock with an attribute of a wrong type or form; the text
+	// names it. A held one was not touched. A free one may have been acquired before its
+	// answer showed what is wrong; it was then freed again.
 	ErrMalformed = errors.New("lockclient: lock item is malformed")
 	// ErrInvalidName: empty, not UTF-8, or too long for a key. Nothing was sent.
 	ErrInvalidName = errors.New("lockclient: invalid lock name")
@@ -120,7 +124,7 @@ const (
 	TakenOver Reason = "taken over" // another lease has the lock
 	Expired   Reason = "expired"    // no renewal succeeded within the trust window
 	Deleted   Reason = "deleted"    // the item is gone
-	Reaped    Reason = "reaped"     // freed from outside as dead
+	Reaped    Reason = "reaped"     // freed from outside: as dead, or by ForceRelease with Now
 	Revoked   Reason = "revoked"    // an operator asked the holder to stop
 	Clock     Reason = "clock"      // the wall clock jumped forward past the window
 	Closed    Reason = "closed"     // the client was closed
@@ -165,8 +169,7 @@ func (c *Client) wrap(op, name string, err error) error {
 	if err == nil {
 		return nil
 	}
-	var already *Error
-	if errors.As(err, &already) {
+	if _, already := err.(*Error); already {
 		return err
 	}
 	return &Error{Op: op, Lock: name, Table: c.table, Region: c.region, Err: err}

@@ -49,6 +49,10 @@ func classify(err error, sent *guard) failure {
 	if errors.As(err, &refused) {
 		return failRefused
 	}
+	var canceled *types.TransactionCanceledException
+	if errors.As(err, &canceled) {
+		return classifyCanceled(canceled)
+	}
 	if errors.Is(err, errStale) {
 		return failStale
 	}

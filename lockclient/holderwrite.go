@@ -29,7 +29,8 @@ const (
 // settled is how a holderOp ended: applied by the attempt, or lost, or not known.
 type settled struct {
 	by   attempt
-	item *lockitem.Item
+	item *lockitem.Item // nil where it cannot be read
+	gone bool           // applied, and others have had the lock since
 	lost *LostError
 	err  error
 }
@@ -40,6 +41,8 @@ type settled struct {
 // tries (it had been applied, and counts from when it was sent), one of the lease's
 // renewals (the hold goes on from there), or a stranger's.
 func (l *Lease) send(ctx context.Context, op *holderOp) settled {
+	l.transactions.shut(ctx, gateWait(l.lease))
+	defer l.transactions.reopen()
 	skewed := false
 	for n := 0; ; n++ {
 		if err := context.Cause(ctx); err != nil {
@@ -82,19 +85,29 @@ func (l *Lease) send(ctx context.Context, op *holderOp) settled {
 // refused settles a write whose condition did not hold. It reports false when the same
 // hold goes on under another version and the write is to be sent again.
 func (l *Lease) refused(op *holderOp, a answer) (settled, bool) {
-	if a.err != nil {
-		return settled{lost: l.lostTo(nil), err: a.err}, true
+	if a.err != nil { // somebody's write made an item of it that is none of ours
+		return settled{lost: &LostError{Name: l.name, Token: l.token, Reason: TakenOver}, err: a.err}, true
 	}
 	if own, ok := op.tried.find(a.item); ok {
 		l.c.opt.Observer.recovered(string(op.kind), l.name)
 		return settled{by: own, item: a.item}, true
 	}
-	if lost := l.lostTo(a.item); lost != nil {
+	lost := l.lostTo(a.item)
+	if lost != nil && lost.Reason == Revoked {
+		l.rvn = a.item.RVN
+		switch op.kind {
+		case opRelease:
+			lost = nil // it is what the operator asks for
+		case opHandOver:
+			return settled{err: errRevoked}, true // to be free, and not the next one's
+		}
+	}
+	if lost != nil {
 		// Nobody takes a lock from a lease that can still be trusted: a try of this
-		// release had been applied, and others had the lock since.
-		if op.kind == opRelease && len(op.tried) > 0 && l.window.Load().remaining(a.received) > 0 {
+		// release or hand-over had been applied, and others had the lock since.
+		if op.kind != opRenew && len(op.tried) > 0 && l.window.Load().remaining(a.received) > 0 {
 			l.c.opt.Observer.recovered(string(op.kind), l.name)
-			return settled{by: op.tried[0], item: a.item}, true
+			return settled{by: op.tried[0], gone: true}, true
 		}
 		return settled{lost: lost, item: a.item}, true
 	}
@@ -108,6 +121,9 @@ func (l *Lease) refused(op *holderOp, a answer) (settled, bool) {
 	l.rvn, l.seenAt, l.pending = a.item.RVN, a.received.at, nil
 	return settled{}, false
 }
+
+// errRevoked says that an operator asked for the lock to be freed.
+var errRevoked = errors.New("lockclient: an operator asked the holder to stop")
 
 // lostTo says who has the lock instead of l by what the item shows, nil when l has it.
 func (l *Lease) lostTo(it *lockitem.Item) *LostError {

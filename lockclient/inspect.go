@@ -22,6 +22,7 @@ type Info struct {
 
 	Paused      bool // nobody may acquire the lock
 	PauseReason string
+	Marked      bool // ForceRelease has asked the holder to stop
 
 	// ObservedFor is how long this client has seen the present version of a held lock
 	// unchanged, by its own monotonic clock: zero at its first look.
@@ -47,15 +48,26 @@ func (c *Client) inspect(ctx context.Context, name string) (Info, error) {
 	defer c.work.Done()
 	ctx, done := c.untilClosed(ctx)
 	defer done()
+	a, err := c.readSurely(ctx, name)
+	if err != nil {
+		return Info{}, err
+	}
+	return c.infoOf(name, a), nil
+}
+
+// readSurely reads the item, in a few tries.
+func (c *Client) readSurely(ctx context.Context, name string) (answer, error) {
 	for n := 0; ; n++ {
 		a := c.read(ctx, name, requestTimeout(c.opt.LeaseDuration))
 		switch {
 		case a.err == nil:
-			return c.infoOf(name, a), nil
-		case a.fail == failNone, a.fail == failPermanent, n+1 == firstLookTries:
-			return Info{}, a.err
+			return a, nil
+		case a.fail == failNone:
+			return a, a.err
+		case a.fail == failPermanent, n+1 == firstLookTries:
+			return a, &failedRequest{fail: a.fail, err: a.err}
 		case !pause(ctx, n, a.fail):
-			return Info{}, withContextError(ctx, context.Cause(ctx))
+			return a, withContextError(ctx, context.Cause(ctx))
 		}
 	}
 }
@@ -64,7 +76,7 @@ func (c *Client) infoOf(name string, a answer) Info {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s := c.slotFor(name)
-	v := s.observe(a.item, a.received.at, c.opt.MaxLease)
+	v := s.observe(a, c.opt.MaxLease)
 	if v.kind != viewHeld {
 		s.nudge() // a contender here may not know yet
 	}
@@ -73,12 +85,17 @@ func (c *Client) infoOf(name string, a answer) Info {
 	if it == nil {
 		return Info{Name: name, Free: true}
 	}
-	info := Info{
-		Name: name, Free: it.Released, Holder: it.Owner, Label: it.Label, Token: it.Token, Lease: it.Lease,
-		Since: it.AcquiredAt, Data: it.Data, Paused: it.Paused, PauseReason: it.PauseNote, version: it.Version(),
-	}
+	info := describe(name, it)
 	if v.kind == viewHeld {
 		info.ObservedFor = a.received.at.Sub(v.firstSeen)
 	}
 	return info
+}
+
+func describe(name string, it *lockitem.Item) Info {
+	return Info{
+		Name: name, Free: it.Released, Holder: it.Owner, Label: it.Label, Token: it.Token, Lease: it.Lease,
+		Since: it.AcquiredAt, Data: it.Data, Paused: it.Paused, PauseReason: it.PauseNote,
+		Marked: !it.Released && !it.StopBy.IsZero(), version: it.Version(),
+	}
 }

@@ -27,7 +27,10 @@ type LeaderOptions struct {
 //   - the lock cannot be acquired for a lasting reason: the error is Acquire's. Once fn has
 //     run, outages of the table are waited out.
 //
-// fn's context carries the lease: see LeaseFromContext.
+// fn's context carries the lease: see LeaseFromContext. When fn panics, the lock is freed
+// and the panic goes on in the goroutine that called RunAsLeader, as a *WorkPanic. (Work
+// that panics after ErrStillRunning does so in its own goroutine.) A service that leads as
+// long as it runs wants an Elector.
 func (c *Client) RunAsLeader(ctx context.Context, name string, fn func(ctx context.Context) error, optFns ...func(*LeaderOptions)) error {
 	var o LeaderOptions
 	for _, set := range optFns {
@@ -47,56 +50,28 @@ func (c *Client) RunAsLeader(ctx context.Context, name string, fn func(ctx conte
 			return err
 		}
 		led, fails = true, 0
-		if done, err := l.lead(ctx, fn, o.Grace); done {
-			return c.wrap("lead", name, err)
+		t := &term{lease: l, grace: o.graceOf(l), ctx: ctx, stop: ctx, over: func() {}}
+		end := t.run(fn)
+		end.goOn()
+		switch {
+		case ctx.Err() != nil:
+			return c.wrap("lead", name, end.stopped(ctx))
+		case !end.wasLost():
+			return c.wrap("lead", name, errors.Join(end.err, end.released))
 		}
 	}
+}
+
+// graceOf is the grace time of work under l.
+func (o *LeaderOptions) graceOf(l *Lease) time.Duration {
+	if o.Grace == 0 {
+		return l.lease
+	}
+	return o.Grace
 }
 
 // isOutage says that a request failed for a reason that may pass.
 func isOutage(err error) bool {
 	var f *failedRequest
 	return errors.As(err, &f) && f.fail != failPermanent
-}
-
-// lead runs fn under the lease. It reports false when leadership was lost and fn has
-// returned: it is time to contend again.
-func (l *Lease) lead(ctx context.Context, fn func(ctx context.Context) error, grace time.Duration) (done bool, err error) {
-	work, cancel := context.WithCancelCause(context.WithValue(ctx, leaseKey{}, l))
-	defer cancel(nil)
-	defer context.AfterFunc(l.ctx, func() { cancel(context.Cause(l.ctx)) })()
-	returned := make(chan error, 1)
-	go func() { returned <- fn(work) }()
-
-	select {
-	case err = <-returned:
-	case <-ctx.Done():
-		if grace == 0 {
-			grace = l.lease
-		}
-		timer := time.NewTimer(grace)
-		defer timer.Stop()
-		select {
-		case err = <-returned:
-		case <-timer.C:
-			l.stopRenews() // the lock must not be freed under the work: it runs out
-			go func() {
-				<-returned
-				_ = l.Release(context.WithoutCancel(ctx)) // ErrLost where it has run out
-			}()
-			return true, errors.Join(withContextError(ctx, context.Cause(ctx)), ErrStillRunning)
-		}
-	}
-	lost := l.Err()
-	rerr := l.Release(ctx)
-	if errors.Is(rerr, ErrReleased) { // fn may have released it
-		rerr = nil
-	}
-	switch {
-	case ctx.Err() != nil:
-		return true, errors.Join(withContextError(ctx, context.Cause(ctx)), err, rerr)
-	case errors.Is(lost, ErrLost) && !errors.Is(lost, ErrClosed):
-		return false, nil
-	}
-	return true, errors.Join(err, rerr)
 }

@@ -23,6 +23,7 @@ type Lease struct {
 	lease time.Duration
 	since time.Time // by the server's clock
 	opt   AcquireOptions
+	outer *Lease // under whose context it was acquired; nil for none
 
 	ctx    context.Context
 	cancel context.CancelCauseFunc
@@ -37,12 +38,17 @@ type Lease struct {
 	// renewing ends before the lease does when its owner must not keep it any longer.
 	renewing   context.Context
 	stopRenews context.CancelFunc
+	outlived   atomic.Bool // AcquireOptions.MaxHold has passed
 
+	floor   int64         // tokens of acquires that may be applied late reach up to this; gate
 	gate    chan struct{} // holds a token while no write of this lease is on the wire
 	rvn     string        // the last version known to be in the table; gate
 	pending attempts      // renewals whose outcome is unknown; gate
 	seenAt  time.Time     // when that version was first seen; gate
 	paused  bool          // an operator paused the lock while this lease has it; gate
+
+	transactions transactGate
+	yielded      atomic.Bool // it was freed after an operator had revoked it
 }
 
 type endOfLease struct{ cause error }
@@ -54,6 +60,7 @@ func (c *Client) newLease(values context.Context, name string, at attempt, o Acq
 		c: c, name: name, label: o.Label, owner: at.owner, token: at.token, lease: o.LeaseDuration,
 		since: it.AcquiredAt, opt: o, rvn: at.rvn, seenAt: time.Now(), gate: make(chan struct{}, 1),
 	}
+	l.outer, _ = LeaseFromContext(values)
 	l.data.Store(&it.Data)
 	l.window.Store(&at.lease)
 	ctx := context.WithValue(context.WithoutCancel(values), leaseKey{}, l)
@@ -85,8 +92,16 @@ func (c *Client) newLease(values context.Context, name string, at attempt, o Acq
 	if o.OnExpiring != nil {
 		l.expiring = time.AfterFunc(left-o.ExpiringBefore, l.warn)
 	}
+	l.limitHold(o.MaxHold)
 	c.work.Go(l.keep)
 	return l
+}
+
+// setFloor remembers the largest token that an acquire of this lease may still write late.
+func (l *Lease) setFloor(token int64) {
+	<-l.gate
+	l.floor = token
+	l.gate <- struct{}{}
 }
 
 // Name returns the lock's name.
@@ -206,6 +221,9 @@ func (l *Lease) check() {
 	lost := &LostError{Name: l.name, Token: l.token, Reason: reason}
 	if err := l.failed.Load(); err != nil {
 		lost.Last = *err
+	}
+	if l.outlived.Load() {
+		lost.Last = ErrMaxHold
 	}
 	l.end(lost)
 }

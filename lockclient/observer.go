@@ -43,9 +43,9 @@ type Observer struct {
 
 // RequestEvent is one request to the table.
 type RequestEvent struct {
-	Op      string // "acquire", "take over", "renew", "hand over", "release", "read" …
+	Op      string // "acquire", "take over", "renew", "hand over", "release", "transact", "read" …
 	Name    string
-	Outcome string // "ok", "refused" for a condition that did not hold, "failed", "unknown"
+	Outcome string // "ok", "refused" for a condition that did not hold, "conflict" with a transaction, "failed", "unknown"
 	Took    time.Duration
 }
 

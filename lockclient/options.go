@@ -95,6 +95,11 @@ type AcquireOptions struct {
 	// arms it anew.
 	OnExpiring     func(*Lease)
 	ExpiringBefore time.Duration // 0: a third of the lease; below the window less a renew interval
+
+	// MaxHold bounds the hold, against work that never returns: this long after the acquire
+	// the lease renews itself no more. It then runs out, so the lock is free at most
+	// MaxHold and a lease after the acquire. The loss is ErrMaxHold. 0: no bound.
+	MaxHold time.Duration
 }
 
 // ReleaseOptions configure one Release.
@@ -226,6 +231,9 @@ func (c *Client) acquireOptions(optFns []func(*AcquireOptions)) (AcquireOptions,
 	}
 	if o.Wait < 0 {
 		errs = append(errs, fmt.Errorf("the Wait of %s is negative", o.Wait))
+	}
+	if o.MaxHold < 0 {
+		errs = append(errs, fmt.Errorf("the MaxHold of %s is negative", o.MaxHold))
 	}
 	if len(o.Label) > maxLabel {
 		errs = append(errs, fmt.Errorf("the Label is longer than %d bytes", maxLabel))

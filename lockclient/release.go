@@ -16,7 +16,8 @@ import (
 // Options.ReleaseTimeout. The error is ErrReleased the second time and ErrLost for a lease
 // that was lost before, with nothing sent; ErrLost also when the table shows that the lock
 // was no longer this lease's; otherwise the cause, and the lock then runs out with its
-// lease. A release never touches a newer hold of the lock.
+// lease. A release never touches a newer hold of the lock. The release of a lease that an
+// operator revoked frees the lock too, although its error is ErrLost.
 func (l *Lease) Release(ctx context.Context, optFns ...func(*ReleaseOptions)) error {
 	var o ReleaseOptions
 	for _, fn := range optFns {
@@ -34,7 +35,7 @@ func (l *Lease) Release(ctx context.Context, optFns ...func(*ReleaseOptions)) er
 	}
 	defer l.c.work.Done()
 	if !l.end(ErrReleased) {
-		return l.c.wrap("release", l.name, l.ended.Load().cause)
+		return l.c.wrap("release", l.name, l.yield(context.WithoutCancel(ctx)))
 	}
 	return l.c.wrap("release", l.name, l.giveBack(context.WithoutCancel(ctx), o))
 }
@@ -55,10 +56,10 @@ func (l *Lease) giveBack(ctx context.Context, o ReleaseOptions) error {
 	ctx, abort := context.WithCancelCause(ctx)
 	defer abort(nil)
 	defer context.AfterFunc(l.c.life, func() { abort(context.Cause(l.c.life)) })()
+	defer l.c.vacate(l.s, l, view{}) // whatever happens here, the next contender gets to look
 	select {
 	case <-l.gate: // a renewal on the wire ends with the lease's context
 	case <-ctx.Done():
-		l.c.vacate(l.s, l, view{})
 		return context.Cause(ctx)
 	}
 	defer func() { l.gate <- struct{}{} }()
@@ -70,8 +71,14 @@ func (l *Lease) giveBack(ctx context.Context, o ReleaseOptions) error {
 			return nil
 		}
 		if done.lost != nil {
-			l.c.vacate(l.s, l, view{})
 			return done.lost
+		}
+		if done.err == nil { // passed on, to nobody: it was given back all the same
+			if !done.gone {
+				l.c.freeOrphan(ctx, l.name, done.by, view{})
+			}
+			l.c.opt.Observer.released(ReleasedEvent{Name: l.name, Token: l.token})
+			return nil
 		}
 	}
 	return l.release(ctx, o)
@@ -86,22 +93,22 @@ func (l *Lease) release(ctx context.Context, o ReleaseOptions) error {
 		build: func(mine lockitem.Hold, at attempt) lockitem.Expr {
 			now, _, _ := l.c.server.now(at.lease.from.at)
 			return lockitem.Release(mine, lockitem.Touch{
-				RVN: at.rvn, Data: o.Data, SetData: o.Data != nil, Attributes: o.Attributes, TTL: l.ttl(now),
+				RVN: at.rvn, Data: o.Data, SetData: o.Data != nil, Attributes: o.Attributes, TTL: l.ttl(now), Floor: l.floor,
 			})
 		},
 	})
-	if done.lost != nil || done.err != nil {
-		l.c.vacate(l.s, l, view{})
-		if done.lost != nil {
-			return done.lost
-		}
+	if done.lost != nil {
+		return done.lost
+	}
+	if done.err != nil {
 		return done.err
 	}
-	var v view // others may have had the lock since: unknown
-	if it := done.item; it != nil && it.RVN == done.by.rvn {
+	var v view // unknown: others may have had the lock since, or the item cannot be read
+	if it := done.item; it != nil {
 		v = view{kind: viewReleased, version: it.Version(), paused: it.Paused, note: it.PauseNote}
-		if it.Paused && !it.TTL.IsZero() {
-			v = l.keepPause(ctx, *it)
+		if it.Paused {
+			l.c.keepPause(ctx, l.name, it)
+			v = view{}
 		}
 	}
 	l.c.vacate(l.s, l, v)
@@ -109,20 +116,12 @@ func (l *Lease) release(ctx context.Context, o ReleaseOptions) error {
 	return nil
 }
 
-// keepPause takes the TTL off a lock that was paused since this lease last saw it: the
-// pause must outlive the retention.
-func (l *Lease) keepPause(ctx context.Context, it lockitem.Item) view {
-	e := lockitem.RaiseFloor(it.Version(), it.Token, lockitem.Touch{RVN: newRVN()})
-	l.c.update(ctx, "release", l.name, l.c.compose(), l.c.giveBackTimeout(l.lease), e)
-	return view{}
-}
-
 // ttl is when the item may be deleted that this lease writes: never while it is paused.
 func (l *Lease) ttl(end time.Time) time.Time {
 	if l.paused {
 		return time.Time{}
 	}
-	return l.c.ttl(end)
+	return l.c.ttlAbove(l.token, end)
 }
 
 // handOver passes the lock to a contender of this client in one write. It reports false
@@ -133,7 +132,7 @@ func (l *Lease) handOver(ctx context.Context, next *waiter) (bool, settled) {
 		kind: opHandOver, timeout: l.c.giveBackTimeout(l.lease),
 		next: func(composed reading) attempt {
 			return attempt{
-				rvn: newRVN(), owner: owner, token: l.token + 1,
+				rvn: newRVN(), owner: owner, token: max(l.token, l.floor) + 1,
 				lease: window{composed, trustOf(next.opt.LeaseDuration)},
 			}
 		},
@@ -146,15 +145,13 @@ func (l *Lease) handOver(ctx context.Context, next *waiter) (bool, settled) {
 	if done.lost != nil {
 		return false, done
 	}
-	if done.err == nil && done.by.lease.remaining(l.c.opt.clock.read()) <= 0 {
-		done.err = errRequestTimeout // too slow to be a lease
-		op.tried = append(op.tried, done.by)
-	}
-	if done.err == nil {
+	if done.err == nil && done.item != nil && done.by.lease.remaining(l.c.opt.clock.read()) > 0 {
 		if heir := l.c.deliver(l.s, next, done); heir != nil {
 			return true, done
 		}
-		op.tried = append(op.tried, done.by) // the client closed
+	}
+	if done.err == nil {
+		op.tried = append(op.tried, done.by)
 	}
 	if len(op.tried) > 0 {
 		l.c.mu.Lock()
@@ -188,4 +185,25 @@ func (c *Client) deliver(s *slot, w *waiter, done settled) *Lease {
 	c.mu.Unlock()
 	w.signal()
 	return heir
+}
+
+// yield frees the lock of a lease that an operator revoked, once, when its holder says by
+// Release that its work is over; not before, because until then two would act. It returns
+// the cause of the lease's end.
+func (l *Lease) yield(ctx context.Context) error {
+	cause := l.ended.Load().cause
+	var lost *LostError
+	if !errors.As(cause, &lost) || lost.Reason != Revoked || !l.yielded.CompareAndSwap(false, true) {
+		return cause
+	}
+	err := l.giveBack(ctx, ReleaseOptions{})
+	l.c.mu.Lock()
+	s := l.c.slotFor(l.name)
+	s.nudge()
+	l.c.settleSlot(s)
+	l.c.mu.Unlock()
+	if err == nil || errors.Is(err, ErrLost) { // it was freed, by this or by another
+		return cause
+	}
+	return errors.Join(cause, err)
 }

@@ -10,9 +10,10 @@ import (
 
 // Renew renews the lease at once and, where data is not nil, writes the payload with it.
 // It never overlaps the automatic renewal. It tries until the outcome is known, ctx ends
-// or the lease does. The error is ErrReleased or ErrLost for a lease that has ended
-// (nothing is sent), ErrInvalidOption for data beyond MaxData, otherwise the cause; the
-// lease goes on renewing itself after an error that is not ErrLost.
+// or the lease does. The error is ErrReleased or ErrLost for a lease that has ended and
+// ErrMaxHold after AcquireOptions.MaxHold (nothing is sent), ErrInvalidOption for data
+// beyond MaxData, otherwise the cause; the lease goes on renewing itself after an error
+// that is neither ErrLost nor ErrMaxHold.
 func (l *Lease) Renew(ctx context.Context, data []byte) error {
 	if err := l.Err(); err != nil {
 		return l.c.wrap("renew", l.name, err)
@@ -20,10 +21,18 @@ func (l *Lease) Renew(ctx context.Context, data []byte) error {
 	if err := l.c.checkData(data); err != nil {
 		return l.c.wrap("renew", l.name, fmt.Errorf("%w: %w", ErrInvalidOption, err))
 	}
+	if l.outlived.Load() {
+		return l.c.wrap("renew", l.name, ErrMaxHold)
+	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	stop := context.AfterFunc(l.ctx, func() { cancel(context.Cause(l.ctx)) })
 	defer stop()
+	defer context.AfterFunc(l.renewing, func() {
+		if l.outlived.Load() {
+			cancel(ErrMaxHold)
+		}
+	})()
 	return l.c.wrap("renew", l.name, l.renew(ctx, data, data != nil))
 }
 

@@ -17,6 +17,7 @@ import (
 type answer struct {
 	fail     failure
 	item     *lockitem.Item // after a success the new state, after a refusal the present one; nil: no item
+	composed time.Time      // the item is at least as new as this
 	received reading
 	err      error // set unless fail is failNone or failRefused, and when the item cannot be read
 }
@@ -66,7 +67,7 @@ func (c *Client) read(ctx context.Context, name string, timeout time.Duration) a
 }
 
 func (c *Client) answered(ctx context.Context, op, name string, g *guard, date time.Time, err error) answer {
-	a := answer{fail: classify(err, g), received: c.opt.clock.read()}
+	a := answer{fail: classify(err, g), composed: g.composed.at, received: c.opt.clock.read()}
 	if a.fail == failNone || a.fail == failRefused || !date.IsZero() {
 		c.server.saw(date, a.received.at)
 	}
@@ -76,6 +77,8 @@ func (c *Client) answered(ctx context.Context, op, name string, g *guard, date t
 		outcome = "ok"
 	case a.fail == failRefused:
 		outcome = "refused"
+	case a.fail == failConflict:
+		outcome = "conflict"
 	case a.fail.maybeApplied():
 		outcome = "unknown"
 	}

@@ -61,6 +61,13 @@ func (s *serverTime) saw(date, received time.Time) {
 	}
 }
 
+// dated says whether a Date ever came.
+func (s *serverTime) dated() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return !s.current.date.IsZero()
+}
+
 // now returns the estimate. known is false when no Date ever came and the wall clock
 // stands in; asked is false when no answer came at all yet.
 func (s *serverTime) now(local time.Time) (t time.Time, known, asked bool) {

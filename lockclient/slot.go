@@ -13,6 +13,7 @@ type slot struct {
 	queue  []*waiter // contenders in order; only the first is on the wire
 	holder *Lease    // this client's lease that holds the lock or is being given back
 	view   view
+	viewAt time.Time // the view is at least as new as this
 	seen   sightings
 	lost   attempts // abandoned writes: an item that shows one of them is to be freed
 
@@ -157,7 +158,7 @@ func (c *Client) vacate(s *slot, l *Lease, v view) {
 		return
 	}
 	s.holder = nil
-	s.view = v
+	s.setView(v, time.Now())
 	if v.kind == viewReleased {
 		s.seen.first(v.version, time.Now())
 	}

@@ -52,6 +52,9 @@ func (c *Client) EnsureTable(ctx context.Context, optFns ...func(*EnsureOptions)
 	ctx, done := c.untilClosed(ctx)
 	defer done()
 	report, err := c.ensureTable(ctx, o)
+	if err != nil && ctx.Err() != nil {
+		err = errors.Join(withContextError(ctx, context.Cause(ctx)), err)
+	}
 	return report, c.wrap(ensureTable, "", err)
 }
 
@@ -62,6 +65,9 @@ func (c *Client) ensureTable(ctx context.Context, o EnsureOptions) (TableReport,
 	if errors.Is(err, ErrNoTable) {
 		if report.Created, err = c.createTable(ctx, o); err == nil {
 			desc, err = c.describe(ctx)
+			if errors.Is(err, ErrNoTable) {
+				err, desc = nil, &types.TableDescription{}
+			}
 		}
 	}
 	for err == nil && desc.TableStatus != types.TableStatusActive {
@@ -69,7 +75,7 @@ func (c *Client) ensureTable(ctx context.Context, o EnsureOptions) (TableReport,
 			return report, context.Cause(ctx)
 		}
 		desc, err = c.describe(ctx)
-		if report.Created && errors.Is(err, ErrNoTable) { // the new table is not visible everywhere yet
+		if fresh && errors.Is(err, ErrNoTable) { // the new table is not visible everywhere yet
 			err, desc = nil, &types.TableDescription{}
 		}
 	}
@@ -106,6 +112,9 @@ func (c *Client) describe(ctx context.Context) (*types.TableDescription, error) 
 	out, err := c.db.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &c.table})
 	if err != nil {
 		return nil, explain(err)
+	}
+	if out.Table == nil {
+		return nil, ErrNoTable
 	}
 	return out.Table, nil
 }
@@ -154,12 +163,17 @@ func (c *Client) ensureStream(ctx context.Context, o EnsureOptions, desc *types.
 		case !enabled && !o.Repair && !report.Created:
 			report.Missing = append(report.Missing, "stream")
 			return nil
-		case !enabled && !repaired:
-			if _, err := c.db.UpdateTable(ctx, &dynamodb.UpdateTableInput{TableName: &c.table, StreamSpecification: streamSpec()}); err != nil && !isBusy(err) {
+		case !enabled && !repaired && desc.TableStatus == types.TableStatusActive:
+			_, err := c.db.UpdateTable(ctx, &dynamodb.UpdateTableInput{TableName: &c.table, StreamSpecification: streamSpec()})
+			switch {
+			case err == nil:
+				repaired = true
+				report.Repaired = append(report.Repaired, "stream")
+			case !isBusy(err):
 				return explain(err)
+			case !sleep(ctx, tablePoll):
+				return context.Cause(ctx)
 			}
-			repaired = true
-			report.Repaired = append(report.Repaired, "stream")
 		default:
 			if !sleep(ctx, tablePoll) {
 				return context.Cause(ctx)

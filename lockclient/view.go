@@ -74,23 +74,31 @@ func (s *sightings) knows(version lockitem.Version) bool {
 	return false
 }
 
-// observe replaces the view of s by an item that was read at the time at; nil is absent.
-func (s *slot) observe(it *lockitem.Item, at time.Time, maxLease time.Duration) view {
-	switch {
+// observe returns what an answer shows, and makes it the view of s unless something newer
+// than the answer's request is known.
+func (s *slot) observe(a answer, maxLease time.Duration) view {
+	var v view
+	switch it, at := a.item, a.received.at; {
 	case it == nil:
-		s.view = view{kind: viewAbsent}
+		v = view{kind: viewAbsent}
 	case it.Released:
 		s.seen.first(it.Version(), at)
-		s.view = view{kind: viewReleased, version: it.Version(), paused: it.Paused, note: it.PauseNote}
+		v = view{kind: viewReleased, version: it.Version(), paused: it.Paused, note: it.PauseNote}
 	default:
-		s.view = view{
+		v = view{
 			kind: viewHeld, version: it.Version(), lease: min(it.Lease, maxLease),
 			firstSeen: s.seen.first(it.Version(), at),
 			owner:     it.Owner, label: it.Label, since: it.AcquiredAt, paused: it.Paused, note: it.PauseNote,
 		}
 	}
-	return s.view
+	if !a.composed.Before(s.viewAt) {
+		s.setView(v, a.composed)
+	}
+	return v
 }
+
+// setView makes v what is believed, as of the time at.
+func (s *slot) setView(v view, at time.Time) { s.view, s.viewAt = v, at }
 
 // verdict is what an event means for a contender.
 type verdict uint8
@@ -119,7 +127,7 @@ func (s *slot) hear(ch lockevent.Change, at time.Time, maxLease time.Duration) v
 		}
 		return verdictLook
 	case ch.Kind == lockevent.Deleted:
-		s.view = view{kind: viewAbsent}
+		s.setView(view{kind: viewAbsent}, at)
 		return verdictFree
 	case ch.RVN == "":
 		return verdictLook
@@ -128,7 +136,7 @@ func (s *slot) hear(ch lockevent.Change, at time.Time, maxLease time.Duration) v
 			return verdictWait // this client's own release, whose turn is another's
 		}
 		s.seen.first(version, at)
-		s.view = view{kind: viewReleased, version: version}
+		s.setView(view{kind: viewReleased, version: version}, at)
 		return verdictFree
 	}
 	if s.view.kind == viewReleased && ch.Token <= known {
@@ -147,6 +155,6 @@ func (s *slot) hear(ch lockevent.Change, at time.Time, maxLease time.Duration) v
 	if s.view.kind == viewHeld && s.view.version.Token == version.Token {
 		v.owner, v.label, v.since = s.view.owner, s.view.label, s.view.since
 	}
-	s.view = v
+	s.setView(v, at)
 	return verdictWait
 }

@@ -54,6 +54,7 @@ type Change struct {
 	Token    int64         // fencing token after the change (before it, when deleted); 0 where unknown
 	Lease    time.Duration // the lease as written; 0 where unknown
 	Held     bool          // somebody holds the lock after the change
+	Expired  bool          // of Deleted: by the table's time to live, not by a client
 	Sequence string        // position in its source, "" where it has none
 	SeenAt   time.Time     // when this process received it, with its monotonic reading
 }
@@ -85,6 +86,20 @@ type Watch interface {
 
 	// Stop ends the watch. It is safe to call twice.
 	Stop()
+}
+
+// Observations is what a Notifier may have besides: a memory of the locks that its source
+// has shown lately, whether or not anybody waited for them. A client that finds a version
+// in the table that was observed a whole lease ago need not wait to prove its holder dead.
+type Observations interface {
+	// Observed returns the last version of name that the source has shown, and false
+	// where it has shown none, or shown that the item is gone. SeenAt is when this process
+	// received that version first; the version may be older, and it may not be the present
+	// one. Kind is Unknown. It sends nothing and is safe for concurrent use.
+	//
+	// Whoever acts on it writes on the condition that the item still has this RVN and
+	// token: then it has had them ever since SeenAt, whatever the source has missed.
+	Observed(name string) (Change, bool)
 }
 
 // The errors of Ready. Both are states of the source and no verdict on a lock.

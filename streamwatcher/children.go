@@ -2,6 +2,7 @@ package streamwatcher
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -82,12 +83,12 @@ func (r *reader) askChildren(now time.Time) {
 	}
 	if len(due) > listRelief || next.search.tries >= childTries || r.w.noChildFilter.Load() {
 		for _, s := range due {
-			s.search.next(now)
+			s.search.next(now, r.chance)
 		}
 		r.askPage(now)
 		return
 	}
-	next.search.next(now)
+	next.search.next(now, r.chance)
 	r.disc.bucket.take(now)
 	in := &dynamodbstreams.DescribeStreamInput{
 		StreamArn:   aws.String(r.disc.arn),
@@ -109,13 +110,13 @@ func (r *reader) dueOrphans(now time.Time) (due []*shard) {
 }
 
 // next plans the search after this one.
-func (s *search) next(now time.Time) {
+func (s *search) next(now time.Time, c chance) {
 	s.tries++
 	if s.tries < childTries {
 		s.due = now.Add(min(childMost, childFirst<<(s.tries-1)))
 		return
 	}
-	s.due = now.Add(jitter(min(childListed, time.Second<<min(s.tries-childTries, 5)), 0.2))
+	s.due = now.Add(c.jitter(min(childListed, time.Second<<min(s.tries-childTries, 5)), 0.2))
 }
 
 // tookChildren takes in the answer to a search. A server may ignore the filter and
@@ -125,6 +126,9 @@ func (r *reader) tookChildren(stream *types.StreamDescription, err error) {
 	case err == nil:
 		if !r.streamEnded(stream) {
 			r.disc.recovered()
+			if aws.ToString(stream.LastEvaluatedShardId) != "" { // the rest comes with a full list
+				r.disc.passDue = time.Now()
+			}
 			r.takeIn(stream.Shards)
 		}
 	case classify(err) == faultUnsupported:
@@ -167,7 +171,7 @@ func (r *reader) arm(found []types.Shard, now time.Time) {
 	if server, ok := r.w.server.now(); ok {
 		r.notBefore = server.Add(-startMargin)
 	}
-	for _, s := range r.topo.shards {
+	for _, s := range r.topo.order {
 		if s.first {
 			r.unarmed[s] = true
 		}
@@ -192,7 +196,7 @@ func (r *reader) startShard(s *shard) {
 	k := &worker{
 		r: r, epoch: r.epoch, shard: s, arn: r.disc.arn,
 		origin: rungHorizon, notBefore: r.notBefore, position: s.resume,
-		lastGood: now, pace: pace{base: r.w.opt.PollInterval},
+		lastGood: now, pace: pace{base: r.w.opt.PollInterval, chance: r.w.chanceFor(fmt.Sprintf("%s/%d/%s/%d", r.name, r.epoch, s.id, s.trial))},
 	}
 	if s.first && s.trial == 1 {
 		k.origin, k.from = rungTime, r.notBefore

@@ -122,7 +122,9 @@ func (r *reader) resolved(arn string, err error) {
 		return
 	}
 	now := time.Now()
-	r.w.stream.put(arn, now)
+	if r.w.stream.put(arn, now) { // sequence numbers of different streams do not compare
+		r.w.seen.forget()
+	}
 	r.disc.arn = arn
 	r.disc.recovered()
 	r.disc.passDue = now
@@ -183,7 +185,7 @@ func (r *reader) finishPass(now time.Time) {
 	r.scheduleList(now)
 	if len(done.shards) == 0 && done.whole {
 		if len(r.topo.shards) == 0 { // a stream so new that it shows no shard yet
-			d.passDue = now.Add(jitter(emptyRetry, 0.2))
+			d.passDue = now.Add(r.chance.jitter(emptyRetry, 0.2))
 		}
 		return
 	}
@@ -210,7 +212,7 @@ func (r *reader) scheduleList(now time.Time) {
 			return
 		}
 	}
-	d.passDue = now.Add(jitter(r.w.opt.RelistInterval, 0.2))
+	d.passDue = now.Add(r.chance.jitter(r.w.opt.RelistInterval, 0.2))
 }
 
 // unsettled starts the quick lists again: the shards have changed.
@@ -243,7 +245,7 @@ func (r *reader) discoveryFailed(op string, err error) {
 		d.failingSince = now
 	}
 	d.op, d.failing = op, err
-	d.due = now.Add(backoff(d.fails))
+	d.due = now.Add(r.chance.backoff(d.fails))
 }
 
 func (d *discovery) recovered() {
@@ -268,5 +270,5 @@ func (r *reader) streamGone() {
 	fails := r.disc.fails + 1
 	r.restart(true)
 	r.disc.fails = fails
-	r.disc.due = time.Now().Add(backoff(fails))
+	r.disc.due = time.Now().Add(r.chance.backoff(fails))
 }

@@ -283,16 +283,6 @@ func (f *fake) write(shard string, rec types.Record) {
 	s.records = append(s.records, rec)
 }
 
-// trim drops the records that are older than age. The caller is inside edit.
-func (f *fake) trim(age time.Duration) {
-	horizon := f.serverNow().Add(-age)
-	for _, s := range f.shards {
-		for s.trimmed < len(s.records) && s.records[s.trimmed].Dynamodb.ApproximateCreationDateTime.Before(horizon) {
-			s.trimmed++
-		}
-	}
-}
-
 // edit changes the fake under its mutex.
 func (f *fake) edit(change func()) {
 	f.mu.Lock()

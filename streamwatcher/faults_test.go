@@ -13,7 +13,7 @@ import (
 	"github.com/lockstream/lockstream/lockevent"
 )
 
-// Cases: S8, Q3
+// Cases: S8, Q3, SF3
 func TestExpiredIterator(t *testing.T) {
 	bubble(t, one, func(t *testing.T, s *stand) {
 		var seen []string
@@ -43,6 +43,8 @@ func TestExpiredIterator(t *testing.T) {
 }
 
 // An iterator that expires before any record came has no position to resume from.
+//
+// Cases: SF3
 func TestExpiredWithoutPosition(t *testing.T) {
 	for _, noTimestamp := range []bool{false, true} {
 		t.Run(fmt.Sprint(noTimestamp), func(t *testing.T) {
@@ -79,7 +81,7 @@ func TestExpiredWithoutPosition(t *testing.T) {
 	}
 }
 
-// Cases: S7, S14, S20
+// Cases: S7, S14, S20, SF5
 func TestExpiredThenGone(t *testing.T) {
 	bubble(t, one, func(t *testing.T, s *stand) {
 		wt := s.live("a")
@@ -132,7 +134,7 @@ func TestGoneForAMoment(t *testing.T) {
 	})
 }
 
-// Cases: S24, Q2, S20
+// Cases: S24, Q2, S20, SF4
 func TestTrimmedUnderTheReader(t *testing.T) {
 	for _, noTimestamp := range []bool{false, true} {
 		t.Run(fmt.Sprint(noTimestamp), func(t *testing.T) {
@@ -210,7 +212,7 @@ func TestTooManyReaders(t *testing.T) {
 	})
 }
 
-// Cases: S11, Q3
+// Cases: S11, Q3, SF2
 func TestThrottledDiscovery(t *testing.T) {
 	bubble(t, one, func(t *testing.T, s *stand) {
 		s.edit(func() {
@@ -315,6 +317,8 @@ func denies(op string) func(*fake) {
 
 // The stream is disabled and enabled again while it is read; the table is deleted and
 // made anew.
+//
+// Cases: SF13
 func TestNewStream(t *testing.T) {
 	for _, recreated := range []bool{false, true} {
 		t.Run(fmt.Sprint(recreated), func(t *testing.T) {

@@ -2,6 +2,7 @@ package streamwatcher
 
 import (
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -11,15 +12,17 @@ import (
 // hub knows who waits for which name and how ready the reader is. Its mutex is held
 // for moments only: never over a call to the service, nor over a send that can block.
 type hub struct {
-	mu      sync.Mutex
-	names   map[string][]*watch
-	watches int
-	serial  uint64
-	queue   []*watch // those who must be told of a resync, in this order
+	mu            sync.Mutex
+	names         map[string][]*watch
+	watches       int
+	serial        uint64
+	queue         []*watch                          // those who must be told of a resync, in this order
+	subs          map[string]map[*Subscription]bool // by prefix, so that many of one kind cost little
+	subscriptions int
 
 	level      level
 	reader     *reader   // nil while dormant or closed
-	idleSince  time.Time // when the last watch was stopped
+	idleSince  time.Time // when the last watch or subscription was stopped
 	lastUseful time.Time // when a watch began, or a change came that somebody waits for
 }
 
@@ -42,32 +45,76 @@ func (h *hub) remove(w *watch) {
 	} else {
 		h.names[w.name] = rest
 	}
-	if h.watches--; h.watches == 0 {
-		h.idleSince = time.Now()
-	}
+	h.watches--
+	h.noDemand()
 	if w.asking > 0 {
 		h.level.broadcast()
 	}
 }
 
-// wanted reports whether anybody waits for name. It takes the mutex itself.
+// subscribe and unsubscribe register a subscription.
+func (h *hub) subscribe(s *Subscription) {
+	subs := h.subs[s.opt.Prefix]
+	if subs == nil {
+		subs = make(map[*Subscription]bool)
+		h.subs[s.opt.Prefix] = subs
+	}
+	subs[s] = true
+	h.subscriptions++
+}
+
+func (h *hub) unsubscribe(s *Subscription) {
+	delete(h.subs[s.opt.Prefix], s)
+	if len(h.subs[s.opt.Prefix]) == 0 {
+		delete(h.subs, s.opt.Prefix)
+	}
+	h.subscriptions--
+}
+
+// noDemand notes since when nobody waits.
+func (h *hub) noDemand() {
+	if !h.demand() {
+		h.idleSince = time.Now()
+	}
+}
+
+// demand reports whether anybody waits.
+func (h *hub) demand() bool { return h.watches > 0 || h.subscriptions > 0 }
+
+// wanted reports whether anybody wants changes of name. It takes the mutex itself.
 func (h *hub) wanted(name string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	_, ok := h.names[name]
-	return ok
+	if _, ok := h.names[name]; ok {
+		return true
+	}
+	for prefix := range h.subs {
+		if strings.HasPrefix(name, prefix) {
+			return true
+		}
+	}
+	return false
 }
 
-// deliver hands a change to all who wait for its name and returns how many. It takes
-// the mutex itself.
+// deliver hands a change to all who want it and returns how many watches that were. It
+// takes the mutex itself.
 func (h *hub) deliver(c lockevent.Change) int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	waiting := h.names[c.Name]
-	if len(waiting) == 0 {
-		return 0
+	if len(waiting) > 0 {
+		h.lastUseful = c.SeenAt
 	}
-	h.lastUseful = c.SeenAt
+	for prefix, subs := range h.subs {
+		if !strings.HasPrefix(c.Name, prefix) {
+			continue
+		}
+		for s := range subs {
+			if s.offer(c) {
+				h.lastUseful = c.SeenAt
+			}
+		}
+	}
 	for _, w := range waiting {
 		w.put(c)
 	}
@@ -86,6 +133,11 @@ func (h *hub) quiet() time.Duration {
 // who still wait for their turn from before. With exceptAsking it leaves out those with
 // a blocked call of Ready, whose answer makes them look at the table anyway.
 func (h *hub) queueResync(exceptAsking bool) {
+	for _, subs := range h.subs {
+		for s := range subs {
+			s.resync()
+		}
+	}
 	first := len(h.queue)
 	for _, ws := range h.names {
 		for _, w := range ws {

@@ -8,7 +8,8 @@ import (
 
 // Observer is told what the reader does; every field may be nil. The functions run on
 // the reader's own goroutines, several at a time: they must be quick and safe for
-// concurrent use, must not call the Watcher's Close, and must not panic.
+// concurrent use and must not call the Watcher's Close. A panic is logged and goes no
+// further.
 type Observer struct {
 	Request   func(op string, err error) // every call to the service, by operation name
 	Poll      func(Poll)                 // every GetRecords call

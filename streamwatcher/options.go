@@ -47,6 +47,10 @@ type Options struct {
 	// event may have been missed. Default 200.
 	ResyncRate int
 
+	// Observations is of how many locks the last version is remembered, for
+	// Watcher.Observed. Default 65,536; negative: none.
+	Observations int
+
 	// Schema and KeyPrefix say where in the table the locks are; they must be those of
 	// the clients that lock there.
 	Schema    Schema
@@ -73,6 +77,9 @@ func (o *Options) setDefaults() {
 		if *d.value == 0 {
 			*d.value = d.def
 		}
+	}
+	if o.Observations == 0 {
+		o.Observations = observedNames
 	}
 	if o.ResyncRate == 0 {
 		o.ResyncRate = 200

@@ -11,7 +11,7 @@ import (
 	"github.com/lockstream/lockstream/lockevent"
 )
 
-// Cases: S18
+// Cases: S18, SF14
 func TestOutage(t *testing.T) {
 	for _, failure := range []error{errHang, apiError("InternalServerError"), errors.New("dial tcp: no such host")} {
 		t.Run(failure.Error(), func(t *testing.T) {
@@ -99,7 +99,7 @@ func TestShortFaultIsNoGap(t *testing.T) {
 	})
 }
 
-// Cases: S10
+// Cases: S10, SF15
 func TestSuspended(t *testing.T) {
 	for _, test := range []struct {
 		jump time.Duration

@@ -1,9 +1,6 @@
 package streamwatcher
 
-import (
-	"math/rand/v2"
-	"time"
-)
+import "time"
 
 // How the interval of a shard changes.
 const (
@@ -18,9 +15,10 @@ const (
 // pace decides how long a shard's reader waits between two polls. It belongs to one
 // goroutine.
 type pace struct {
-	base  time.Duration
-	extra time.Duration // added by throttling; 0 when there is none
-	good  int
+	base   time.Duration
+	extra  time.Duration // added by throttling; 0 when there is none
+	good   int
+	chance chance
 }
 
 // throttled widens the interval.
@@ -53,9 +51,9 @@ func (p *pace) next(quiet time.Duration) time.Duration {
 	case quiet >= slideFirst:
 		d = max(p.base, min(2*p.base, slideMost))
 	}
-	d = jitter(d, 0.1)
+	d = p.chance.jitter(d, 0.1)
 	if p.extra > 0 {
-		d += rand.N(p.extra + 1)
+		d += p.chance.upTo(p.extra)
 	}
 	return d
 }

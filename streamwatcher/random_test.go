@@ -1,200 +1,112 @@
 package streamwatcher
 
 import (
-	"context"
+	"encoding/json"
+	"flag"
 	"fmt"
-	"math/rand/v2"
-	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
-
-	"github.com/aws/smithy-go/middleware"
-
-	"github.com/lockstream/lockstream/lockevent"
 )
 
-// seeds is how many schedules every run of the tests takes.
-const seeds = uint64(60)
+var (
+	schedules = flag.Int("schedules", 100, "how many random schedules TestNoLostWakeUp plays")
+	plain     = flag.Bool("plain", false, "play them without the SDK's clients")
+	firstSeed = flag.Uint64("seed", 0, "the seed of the first one")
+)
 
-// schedule is a random course of writes, rotations and faults from a seed.
-type schedule struct {
-	*stand
-	rnd     *rand.Rand
-	version atomic.Int64 // what the table holds
-	shard   string       // where the lock's writes go
-	serial  int
-	line    timeline
-}
+// Each schedule must be worth its name.
+const (
+	leastCalls = 200
+	players    = 2
+)
 
-// timeline is what happened, to be printed when a schedule fails.
-type timeline struct {
-	mu    sync.Mutex
-	start time.Time
-	text  strings.Builder
-}
-
-func (l *timeline) add(format string, args ...any) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.start.IsZero() {
-		l.start = time.Now()
-	}
-	fmt.Fprintf(&l.text, "%9.3f ", time.Since(l.start).Seconds())
-	fmt.Fprintf(&l.text, format+"\n", args...)
-}
-
-func (l *timeline) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}
-
-func (l *timeline) observer() Observer {
-	return Observer{
-		Gap:   func(c Cause) { l.add("gap: %s", c) },
-		State: func(from, to State, _ error) { l.add("%v to %v", from, to) },
-		Wake:  func(c lockevent.Change) { l.add("wake: %v %s", c.Kind, c.RVN) },
-	}
-}
-
-// TestNoLostWakeUp lets one waiter follow a lock by the protocol of waiting, without any
-// fallback: it looks at the table only when the watcher tells it to. Once the faults are
-// over it must know the last version, whatever happened before.
+// TestNoLostWakeUp plays random schedules. A schedule follows from its seed, so one that
+// fails is played once more to print what happened.
 //
-// Cases: R2, R3, R4, R8, Q1, Q2, Q3
+// Cases: R2, R3, R4, R8, Q1, Q2, Q3, SF14
 func TestNoLostWakeUp(t *testing.T) {
-	for seed := range seeds {
-		synctest.Test(t, func(t *testing.T) {
-			s := &schedule{stand: &stand{t: t, fake: one()}, rnd: rand.New(rand.NewPCG(seed, 7)), shard: "A"}
-			s.noTimestamp = s.rnd.IntN(2) == 0
-			s.ignoreFilter = s.rnd.IntN(2) == 0
-			s.lazyLatest = s.rnd.IntN(2) == 0
-			s.emptyPages = s.rnd.IntN(4)
-			s.w = s.watcher(func(o *Options) {
-				o.PollInterval = 100 * time.Millisecond
-				o.IdleAfter = time.Second
-				o.Observer = s.line.observer()
-			})
-			if s.rnd.IntN(2) == 0 { // no answer has a Date
-				s.w.api.dated = func(middleware.Metadata) (time.Time, bool) { return time.Time{}, false }
-			}
-			known := s.follow()
-			s.disturb()
-			s.edit(func() { s.fault = nil })
-			time.Sleep(3 * time.Minute)
-			if got, want := known.Load(), s.version.Load(); got != want {
-				t.Fatalf("seed %d: the waiter knows version %d of %d\n%s%+v", seed, got, want, s.line.String(), s.w.Stats())
-			}
-		})
-	}
-}
-
-// follow starts the waiter and returns the version that it knows.
-func (s *schedule) follow() *atomic.Int64 {
-	var known atomic.Int64
-	look := func() {
-		time.Sleep(s.latency)
-		s.line.add("look at %d", s.version.Load())
-		known.Store(max(known.Load(), s.version.Load()))
-	}
-	ctx := s.t.Context()
-	go func() {
-		wt := s.w.Watch("a")
-		defer wt.Stop()
-		s.await(wt)
-		wt.Latest()
-		look()
-		for {
-			select {
-			case <-wt.C():
-			case <-ctx.Done():
-				return
-			}
-			c, ok := wt.Latest()
-			switch {
-			case !ok:
-			case c.Kind == lockevent.Resync:
-				s.await(wt)
-				look()
-			default:
-				v, _ := strconv.ParseInt(c.RVN, 10, 64)
-				known.Store(max(known.Load(), v))
-			}
-		}
-	}()
-	return &known
-}
-
-func (s *schedule) await(wt lockevent.Watch) {
-	ctx, cancel := context.WithTimeout(s.t.Context(), 250*time.Millisecond)
-	defer cancel()
-	_ = s.w.Ready(ctx, wt) // whatever it says, the waiter looks
-}
-
-// disturb writes, rotates and breaks things for a while.
-func (s *schedule) disturb() {
-	rate := s.rnd.IntN(40) // of 100 calls
-	codes := []string{
-		"ThrottlingException", "InternalServerError", "ExpiredIteratorException", "LimitExceededException",
-		"TrimmedDataAccessException", "ResourceNotFoundException", "hang",
-	}
-	dice := rand.New(rand.NewPCG(s.rnd.Uint64(), 8))
-	s.edit(func() {
-		s.fault = func(fakeCall) error {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			if dice.IntN(100) >= rate {
-				return nil
-			}
-			if code := codes[dice.IntN(len(codes))]; code != "hang" {
-				return apiError(code)
-			}
-			return errHang
-		}
-	})
-	for range 60 {
-		time.Sleep(time.Duration(s.rnd.IntN(1000)) * time.Millisecond)
-		switch n := s.rnd.IntN(20); {
-		case n < 14:
-			v := s.version.Add(1)
-			s.line.add("write %d to %s", v, s.shard)
-			s.write(s.shard, release("a", fmt.Sprint(v)))
-		case n < 17:
-			s.split()
-		case n == 17:
-			s.edit(func() { s.trim(30 * time.Second) })
-		case n == 18:
-			s.edit(func() {
-				for _, old := range s.shards { // the oldest goes first
-					if !old.gone {
-						old.gone, old.removed = old.closed, old.closed
-						s.line.add("%s gone: %v", old.id, old.gone)
-						break
+	var mu sync.Mutex
+	var total summary
+	began := time.Now()
+	t.Run("schedules", func(t *testing.T) {
+		for player := range uint64(players) {
+			t.Run(fmt.Sprint(player), func(t *testing.T) {
+				t.Parallel()
+				for i := player; i < uint64(*schedules); i += players {
+					seed := *firstSeed + i
+					out := play(t, seed, !*plain, sound, false)
+					mu.Lock()
+					total.add(out)
+					mu.Unlock()
+					if out.lost != "" {
+						again := play(t, seed, !*plain, sound, true)
+						t.Fatalf("seed %d: %s\nonce more: %q\n%s\n%+v", seed, out.lost, again.lost, again.line, again.stats)
 					}
 				}
 			})
-		default: // an outage
-			old := rate
-			s.line.add("outage")
-			s.edit(func() { rate = 100 })
-			time.Sleep(time.Duration(s.rnd.IntN(90)) * time.Second)
-			s.edit(func() { rate = old })
+		}
+	})
+	if total.LeastCalls < leastCalls {
+		t.Errorf("a schedule of %d calls", total.LeastCalls)
+	}
+	total.Proof, total.FirstSeed, total.SDK, total.Seconds = "no lost wake-up", *firstSeed, !*plain, time.Since(began).Seconds()
+	if text, err := json.Marshal(total); err != nil {
+		t.Error(err)
+	} else {
+		fmt.Printf("RESULT %s\n", text)
+	}
+}
+
+// summary is the sum of many outcomes.
+type summary struct {
+	Proof      string  `json:"proof"`
+	FirstSeed  uint64  `json:"first_seed"`
+	SDK        bool    `json:"through_sdk_clients"`
+	Schedules  int     `json:"schedules"`
+	Lost       int     `json:"lost_wake_ups"`
+	Calls      int     `json:"stream_calls"`
+	LeastCalls int     `json:"least_calls_of_a_schedule"`
+	Writes     int     `json:"writes"`
+	Wakes      uint64  `json:"wakes"`
+	Resyncs    uint64  `json:"resyncs"`
+	Seconds    float64 `json:"seconds"`
+}
+
+func (s *summary) add(out outcome) {
+	if s.Schedules == 0 || out.calls < s.LeastCalls {
+		s.LeastCalls = out.calls
+	}
+	if out.lost != "" {
+		s.Lost++
+	}
+	s.Schedules++
+	s.Calls += out.calls
+	s.Writes += out.writes
+	s.Wakes += out.stats.Wakes
+	s.Resyncs += out.stats.Resyncs
+}
+
+// A schedule is the same every time, through both fronts of the simulator.
+func TestSchedulesReproduce(t *testing.T) {
+	for seed := range uint64(6) {
+		for _, sdk := range []bool{false, true} {
+			one, two := play(t, seed, sdk, sound, true), play(t, seed, sdk, sound, true)
+			if one.line != two.line || one.calls != two.calls {
+				t.Fatalf("seed %d, SDK %v: %d calls and %d; after\n%s", seed, sdk, one.calls, two.calls, parting(one.line, two.line))
+			}
 		}
 	}
 }
 
-func (s *schedule) split() {
-	children := map[string]time.Duration{}
-	parent := s.shard
-	for range 1 + s.rnd.IntN(2) {
-		s.serial++
-		s.shard = fmt.Sprintf("%s%d", "S", s.serial)
-		children[s.shard] = time.Duration(s.rnd.IntN(3)*s.rnd.IntN(3)) * time.Second
+// parting returns the lines around the first difference.
+func parting(a, b string) string {
+	x, y := strings.Split(a, "\n"), strings.Split(b, "\n")
+	for i := range min(len(x), len(y)) {
+		if x[i] != y[i] {
+			return strings.Join(x[max(0, i-10):min(len(x), i+5)], "\n") + "\nor\n" + strings.Join(y[i:min(len(y), i+5)], "\n")
+		}
 	}
-	s.line.add("%s closes, children listed after %v", parent, children)
-	s.rotate(parent, children)
+	return "no difference but the length"
 }

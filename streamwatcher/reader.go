@@ -2,7 +2,6 @@ package streamwatcher
 
 import (
 	"context"
-	"math/rand/v2"
 	"sync"
 	"time"
 )
@@ -26,6 +25,8 @@ type reader struct {
 	ctx        context.Context // of this run
 	cancel     context.CancelFunc
 	generation uint64
+	name       string // of this run, for its chance
+	chance     chance // of the run goroutine
 	reports    chan report
 	poke       chan struct{}
 	slots      chan struct{}
@@ -121,7 +122,7 @@ func (r *reader) hurry() {
 }
 
 func (r *reader) nudge() {
-	for _, s := range r.topo.shards {
+	for _, s := range r.topo.order {
 		if s.phase != phaseReading {
 			continue
 		}
@@ -192,7 +193,7 @@ func (r *reader) step(now time.Time) (time.Duration, bool) {
 func (r *reader) retire(now time.Time) bool {
 	h := &r.w.hub
 	h.mu.Lock()
-	idle := h.reader == r && h.watches == 0 && now.Sub(h.idleSince) >= r.w.opt.IdleAfter
+	idle := h.reader == r && !h.demand() && now.Sub(h.idleSince) >= r.w.opt.IdleAfter
 	if idle {
 		h.reader = nil
 		h.set(Dormant, nil)
@@ -215,6 +216,6 @@ func (r *reader) tell(now time.Time) (time.Duration, bool) {
 	}
 	r.w.counters.update(func(s *Stats) { s.Resyncs++ })
 	pause := tellPause / time.Duration(r.w.opt.ResyncRate)
-	r.tellAt = now.Add(pause/2 + rand.N(pause+1))
+	r.tellAt = now.Add(pause/2 + r.chance.upTo(pause))
 	return r.tellAt.Sub(now), true
 }

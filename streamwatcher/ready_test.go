@@ -106,7 +106,7 @@ func TestDormancy(t *testing.T) {
 
 // A watch that begins at the very moment in which the reader goes dormant is served.
 //
-// Cases: R2
+// Cases: R2, SF17
 func TestWatchRacesWithDormancy(t *testing.T) {
 	bubble(t, one, func(t *testing.T, s *stand) {
 		for i := range 200 {
@@ -210,7 +210,7 @@ func TestCostOfWaiting(t *testing.T) {
 	})
 }
 
-// Cases: R13
+// Cases: R13, SF17
 func TestCloseWakesEverybody(t *testing.T) {
 	for _, state := range []State{Dormant, Resolving, Arming, Live, Gap, Degraded} {
 		t.Run(state.String(), func(t *testing.T) {
@@ -311,6 +311,8 @@ func TestCloseIsBounded(t *testing.T) {
 }
 
 // Watches that begin and stop while events come, the reader arms, and all is closed.
+//
+// Cases: SF17
 func TestChurn(t *testing.T) {
 	bubble(t, one, func(t *testing.T, s *stand) {
 		var workers sync.WaitGroup

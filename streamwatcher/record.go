@@ -18,10 +18,14 @@ import (
 var lockAttributes = lockattr.All()
 
 // take hands the change that a record shows to those who wait for its name. A record of
-// a name that nobody waits for costs the look at its key only.
+// a name that nobody waits for is remembered and not decoded.
 func (w *Watcher) take(rec *types.Record, at time.Time) {
 	name, ok := w.lockName(rec)
-	if !ok || !w.hub.wanted(name) {
+	if !ok {
+		return
+	}
+	w.seen.note(rec, name, at)
+	if !w.hub.wanted(name) {
 		return
 	}
 	change, verdict := readRecord(rec, name, at)
@@ -46,9 +50,11 @@ func (w *Watcher) take(rec *types.Record, at time.Time) {
 		return
 	}
 	w.counters.update(func(s *Stats) { s.Wakes += uint64(woken) })
-	if obs := w.opt.Observer.Wake; obs != nil {
-		obs(change)
-	}
+	w.notify(func(o *Observer) {
+		if o.Wake != nil {
+			o.Wake(change)
+		}
+	})
 }
 
 // age returns how long ago by the server's clock, in whole seconds; 0 where that is
@@ -111,12 +117,19 @@ func readRecord(rec *types.Record, name string, at time.Time) (lockevent.Change,
 	}
 	change.Kind = lockitem.Classify(before, after)
 	if after == nil {
-		change.Token = before.Token
+		change.Token, change.Expired = before.Token, byTTL(rec)
 		return change, lockRecord
 	}
 	change.RVN, change.Token, change.Lease = after.RVN, after.Token, after.Lease
 	change.Held = !after.Released
 	return change, lockRecord
+}
+
+// byTTL reports whether the table's time to live deleted the item, and not a client.
+func byTTL(rec *types.Record) bool {
+	id := rec.UserIdentity
+	return id != nil && rec.EventName == types.OperationTypeRemove &&
+		aws.ToString(id.Type) == "Service" && aws.ToString(id.PrincipalId) == "dynamodb.amazonaws.com"
 }
 
 // complete reports whether a record has the images that its kind must have.

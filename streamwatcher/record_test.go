@@ -12,7 +12,7 @@ import (
 	"github.com/lockstream/lockstream/lockevent"
 )
 
-// Cases: R6
+// Cases: R6, SF13
 func TestReadRecord(t *testing.T) {
 	const (
 		insert, modify, remove = types.OperationTypeInsert, types.OperationTypeModify, types.OperationTypeRemove

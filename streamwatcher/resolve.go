@@ -14,9 +14,10 @@ const streamKept = 5 * time.Minute
 
 // streamCache remembers the table's stream over dormancy.
 type streamCache struct {
-	mu  sync.Mutex
-	arn string
-	at  time.Time
+	mu   sync.Mutex
+	arn  string
+	last string // is not forgotten
+	at   time.Time
 }
 
 func (c *streamCache) get(now time.Time) string {
@@ -28,10 +29,13 @@ func (c *streamCache) get(now time.Time) string {
 	return c.arn
 }
 
-func (c *streamCache) put(arn string, now time.Time) {
+// put reports whether the stream is another one than before.
+func (c *streamCache) put(arn string, now time.Time) (changed bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.arn, c.at = arn, now
+	changed = c.last != arn
+	c.arn, c.last, c.at = arn, arn, now
+	return changed
 }
 
 func (c *streamCache) forget() {

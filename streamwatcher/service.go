@@ -42,9 +42,11 @@ func (s *service) call(ctx context.Context, op string, limit time.Duration, f fu
 		err = timedOut(err, ctx, op, limit)
 	}
 	s.w.counters.update(func(st *Stats) { st.Requests[op]++ })
-	if obs := s.w.opt.Observer.Request; obs != nil {
-		obs(op, err)
-	}
+	s.w.notify(func(o *Observer) {
+		if o.Request != nil {
+			o.Request(op, err)
+		}
+	})
 	if err != nil && classify(err) == faultThrottle {
 		s.throttled(op)
 	}
@@ -56,9 +58,11 @@ func (s *service) throttled(op string) {
 		s.w.log.Warn("the stream's reader is throttled again and again: at most two processes should read one stream",
 			"table", s.w.table, "operation", op)
 	}
-	if obs := s.w.opt.Observer.Throttled; obs != nil {
-		obs(op)
-	}
+	s.w.notify(func(o *Observer) {
+		if o.Throttled != nil {
+			o.Throttled(op)
+		}
+	})
 }
 
 func (s *service) describeTable(ctx context.Context) (*dbtypes.TableDescription, error) {
@@ -125,8 +129,12 @@ func (s *service) records(ctx context.Context, shard, iterator string) (page, er
 		p = page{records: out.Records, next: aws.ToString(out.NextShardIterator), at: time.Now()}
 		return out.ResultMetadata, nil
 	})
-	if obs := s.w.opt.Observer.Poll; obs != nil && ctx.Err() == nil {
-		obs(Poll{Shard: shard, Records: len(p.records), Took: time.Since(began), Err: err})
+	if ctx.Err() == nil {
+		s.w.notify(func(o *Observer) {
+			if o.Poll != nil {
+				o.Poll(Poll{Shard: shard, Records: len(p.records), Took: time.Since(began), Err: err})
+			}
+		})
 	}
 	if err == nil {
 		s.w.counters.update(func(st *Stats) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 )
@@ -18,6 +19,11 @@ const (
 
 	// startMargin is how far before the server's present a read by time begins.
 	startMargin = 5 * time.Second
+
+	// clockMargin is how much older than the reader's start a record must be to be taken for
+	// history. The time in records and the Date of answers may come from clocks that
+	// differ, and a change too many does less harm than one that is missed.
+	clockMargin = 15 * time.Minute
 
 	// skipBacklogAfter is the length of an outage after which records are not made up
 	// for: everybody looks at the table anyway.
@@ -146,25 +152,8 @@ func (k *worker) start() *dynamodbstreams.GetShardIteratorInput {
 
 // took hands over a page and moves the position, in this order.
 func (k *worker) took(ctx context.Context, p page) (time.Duration, bool) {
-	size := int64(0)
-	for i := range p.records {
-		rec := &p.records[i]
-		if rec.Dynamodb == nil {
-			continue
-		}
-		if rec.Dynamodb.SizeBytes != nil {
-			size += *rec.Dynamodb.SizeBytes
-		}
-		if k.tooOld(rec) {
-			k.r.w.counters.update(func(s *Stats) { s.Stale++ })
-		} else {
-			k.r.w.take(rec, p.at)
-		}
-		if seq := rec.Dynamodb.SequenceNumber; seq != nil {
-			k.position = *seq
-		}
-	}
-	k.iterator, k.rung, k.fails = p.next, rungAfter, 0
+	k.r.w.handOver(k, p)
+	size := k.move(p)
 	k.good(ctx, p.at)
 	if p.next == "" {
 		position := k.position
@@ -172,6 +161,46 @@ func (k *worker) took(ctx context.Context, p page) (time.Duration, bool) {
 		return 0, false
 	}
 	return k.delay(len(p.records), size), true
+}
+
+// handOver gives the records of a page to those who wait for them, but for those that an
+// earlier page of this shard had: a shard shows its records in order.
+func (k *worker) handOver(p page) {
+	for i := range p.records {
+		rec := &p.records[i]
+		switch {
+		case rec.Dynamodb == nil:
+		case k.handedOver(rec):
+			k.r.w.counters.update(func(s *Stats) { s.Repeated++ })
+		case k.tooOld(rec):
+			k.r.w.counters.update(func(s *Stats) { s.Stale++ })
+		default:
+			k.r.w.take(rec, p.at)
+		}
+	}
+}
+
+func (k *worker) handedOver(rec *types.Record) bool {
+	seq := aws.ToString(rec.Dynamodb.SequenceNumber)
+	return seq != "" && (seq == k.position || older(seq, k.position))
+}
+
+// move sets iterator and position behind a page and returns its size in bytes.
+func (k *worker) move(p page) (size int64) {
+	for i := range p.records {
+		d := p.records[i].Dynamodb
+		if d == nil {
+			continue
+		}
+		if d.SizeBytes != nil {
+			size += *d.SizeBytes
+		}
+		if !k.handedOver(&p.records[i]) {
+			k.position = aws.ToString(d.SequenceNumber)
+		}
+	}
+	k.iterator, k.rung, k.fails = p.next, rungAfter, 0
+	return size
 }
 
 // good notes a good poll and reports it where the reader waits for it.
@@ -210,7 +239,7 @@ func (k *worker) plan(quiet time.Duration) time.Duration {
 
 func (k *worker) tooOld(rec *types.Record) bool {
 	created := rec.Dynamodb.ApproximateCreationDateTime
-	return created != nil && !k.notBefore.IsZero() && created.Before(k.notBefore.Truncate(time.Second))
+	return created != nil && !k.notBefore.IsZero() && created.Before(k.notBefore.Add(-clockMargin))
 }
 
 // failed decides what follows a call that failed.
@@ -222,7 +251,7 @@ func (k *worker) failed(ctx context.Context, err error) (time.Duration, bool) {
 	switch classify(err) {
 	case faultThrottle:
 		if k.iterator == "" { // of another limit than that of polls
-			return backoff(k.fails), true
+			return k.pace.chance.backoff(k.fails), true
 		}
 		if k.quick == 0 {
 			k.pace.throttled()
@@ -247,12 +276,12 @@ func (k *worker) failed(ctx context.Context, err error) (time.Duration, bool) {
 		if k.fails%reopenEvery == 0 {
 			k.iterator, k.rung = "", rungAfter
 		}
-		return backoff(k.fails), true
+		return k.pace.chance.backoff(k.fails), true
 	}
 	if k.fails <= 1 {
 		return 0, true
 	}
-	return backoff(k.fails - 1), true
+	return k.pace.chance.backoff(k.fails - 1), true
 }
 
 // reopen gives the iterator up.

@@ -10,7 +10,7 @@ import (
 	"github.com/lockstream/lockstream/lockevent"
 )
 
-// Cases: S1, S2, S13, Q1
+// Cases: S1, S2, S13, Q1, SF6
 func TestClosingShard(t *testing.T) {
 	for _, listed := range []time.Duration{0, 300 * time.Millisecond, 1500 * time.Millisecond} {
 		t.Run(listed.String(), func(t *testing.T) {
@@ -72,7 +72,7 @@ func TestLateLeaf(t *testing.T) {
 		return old
 	}
 	bubble(t, f, func(t *testing.T, s *stand) {
-		time.Sleep(time.Minute)
+		time.Sleep(time.Hour)
 		s.edit(func() { s.find("A").listedAt = time.Now().Add(2 * time.Second) })
 		wt := s.live("a")
 		s.write("A", release("a", "r1")) // to a shard that no list shows yet
@@ -84,7 +84,7 @@ func TestLateLeaf(t *testing.T) {
 	})
 }
 
-// Cases: R4, S30
+// Cases: R4, S30, SF6
 func TestNoChildIsAGap(t *testing.T) {
 	bubble(t, one, func(t *testing.T, s *stand) {
 		wt := s.live("a")
@@ -175,7 +175,7 @@ func TestParentNotListed(t *testing.T) {
 	})
 }
 
-// Cases: S17, S3
+// Cases: S17, S3, SF9
 func TestManyShards(t *testing.T) {
 	for _, n := range []int{101, 500} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {

@@ -8,12 +8,13 @@ import (
 
 // Stats are the counts of a Watcher since New, and its present state.
 type Stats struct {
-	State      State
-	Err        error  // why it is degraded, nil otherwise
-	Generation uint64 // armings begun
-	Watches    int    // watches that were not stopped
-	Names      int    // names that they wait for
-	Shards     int    // shards being read
+	State         State
+	Err           error  // why it is degraded, nil otherwise
+	Generation    uint64 // armings begun
+	Watches       int    // watches that were not stopped
+	Names         int    // names that they wait for
+	Subscriptions int    // that were not stopped
+	Shards        int    // shards being read
 
 	Requests   map[string]uint64 // calls by operation name
 	Polls      uint64            // GetRecords calls that were answered
@@ -24,6 +25,7 @@ type Stats struct {
 	Hints      uint64            // of Changes, without images or with wrong types
 	Foreign    uint64            // records of waited names whose item is not a lock
 	Stale      uint64            // records left out because they are from before the arming
+	Repeated   uint64            // records left out because their shard had shown them before
 	Resyncs    uint64            // mailboxes that a resync was put into
 	Gaps       map[Cause]uint64
 	Throttles  uint64        // calls refused because of their rate

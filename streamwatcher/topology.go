@@ -2,6 +2,7 @@ package streamwatcher
 
 import (
 	"context"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -53,6 +54,7 @@ type search struct {
 // and makes no calls.
 type topology struct {
 	shards map[string]*shard
+	order  []*shard // the same, in the order in which they were found
 }
 
 func newTopology() *topology { return &topology{shards: make(map[string]*shard)} }
@@ -69,7 +71,7 @@ func (t *topology) begin(found []types.Shard) {
 		}
 	}
 	leaves := 0
-	for _, s := range t.shards {
+	for _, s := range t.order {
 		s.first = !parents[s.id]
 		if s.first {
 			leaves++
@@ -80,7 +82,7 @@ func (t *topology) begin(found []types.Shard) {
 	if leaves > 0 {
 		return
 	}
-	for _, s := range t.shards { // parents in a circle: believe none of them
+	for _, s := range t.order { // parents in a circle: believe none of them
 		s.first, s.parent, s.phase = true, "", phaseWaiting
 	}
 }
@@ -119,6 +121,7 @@ func (t *topology) add(f types.Shard) *shard {
 		s.parent = ""
 	}
 	t.shards[id] = s
+	t.order = append(t.order, s)
 	return s
 }
 
@@ -137,7 +140,7 @@ func (t *topology) markHistory(fresh []*shard) {
 }
 
 func (t *topology) hasBaselineChild(id string) bool {
-	for _, s := range t.shards {
+	for _, s := range t.order {
 		if s.parent == id && s.baseline {
 			return true
 		}
@@ -146,7 +149,7 @@ func (t *topology) hasBaselineChild(id string) bool {
 }
 
 func (t *topology) hasChild(id string) bool {
-	for _, s := range t.shards {
+	for _, s := range t.order {
 		if s.parent == id {
 			return true
 		}
@@ -157,7 +160,7 @@ func (t *topology) hasChild(id string) bool {
 // startable returns the waiting shards that may be read now: a child after its parent
 // is read to the end, lost, or not known.
 func (t *topology) startable() (ready []*shard) {
-	for _, s := range t.shards {
+	for _, s := range t.order {
 		if s.phase != phaseWaiting {
 			continue
 		}
@@ -185,7 +188,7 @@ func (t *topology) circular(s *shard) bool {
 
 // orphans returns the finished shards whose children are still searched.
 func (t *topology) orphans() (out []*shard) {
-	for _, s := range t.shards {
+	for _, s := range t.order {
 		if s.phase == phaseDrained || s.phase == phaseLost {
 			out = append(out, s)
 		}
@@ -200,25 +203,26 @@ const missingLists = 5
 // forget drops finished shards that are no longer listed, given the ids of a complete
 // list, and returns the orphans that are not listed either.
 func (t *topology) forget(listed map[string]bool) (gone []*shard) {
-	for id, s := range t.shards {
-		if listed[id] {
+	for _, s := range t.order {
+		if listed[s.id] {
 			s.missing = 0
 			continue
 		}
 		s.missing++
 		switch {
 		case s.phase == phaseDone && s.missing >= missingLists:
-			delete(t.shards, id)
+			delete(t.shards, s.id)
 		case s.phase == phaseDrained || s.phase == phaseLost:
 			gone = append(gone, s)
 		}
 	}
+	t.order = slices.DeleteFunc(t.order, func(s *shard) bool { return t.shards[s.id] != s })
 	return gone
 }
 
 // count returns how many shards are in a phase.
 func (t *topology) count(p phase) (n int) {
-	for _, s := range t.shards {
+	for _, s := range t.order {
 		if s.phase == p {
 			n++
 		}

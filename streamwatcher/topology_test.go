@@ -242,7 +242,7 @@ func TestOlder(t *testing.T) {
 }
 
 func TestPace(t *testing.T) {
-	p := pace{base: 250 * time.Millisecond}
+	p := pace{base: 250 * time.Millisecond, chance: rand.Float64}
 	near := func(quiet, want time.Duration) {
 		t.Helper()
 		for range 100 {
@@ -268,7 +268,7 @@ func TestPace(t *testing.T) {
 		t.Errorf("narrow again after %d polls", polls)
 	}
 	near(0, 250*time.Millisecond)
-	p = pace{base: 2 * time.Second} // slower than the slide's limit: stays as it is
+	p = pace{base: 2 * time.Second, chance: rand.Float64} // slower than the slide's limit: stays as it is
 	near(time.Hour, 2*time.Second)
 }
 

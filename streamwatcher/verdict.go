@@ -85,17 +85,21 @@ func (r *reader) moved(state State, err error) {
 	default:
 		r.w.log.Debug("stream reader changed its state", "table", r.w.table, "from", from.String(), "to", state.String())
 	}
-	if obs := r.w.opt.Observer.State; obs != nil {
-		obs(from, state, err)
-	}
+	r.w.notify(func(o *Observer) {
+		if o.State != nil {
+			o.State(from, state, err)
+		}
+	})
 }
 
 // gap counts a cause and tells the observer.
 func (r *reader) gap(cause Cause) {
 	r.w.counters.update(func(s *Stats) { s.Gaps[cause]++ })
-	if obs := r.w.opt.Observer.Gap; obs != nil {
-		obs(cause)
-	}
+	r.w.notify(func(o *Observer) {
+		if o.Gap != nil {
+			o.Gap(cause)
+		}
+	})
 }
 
 // everybodyLooks tells all watches that an event may have been missed, without leaving
@@ -126,7 +130,7 @@ func (r *reader) denied(err error) {
 func (r *reader) degrade(err error) {
 	r.restart(true)
 	r.permanent = err
-	r.retryAt = time.Now().Add(jitter(r.w.opt.DegradedRetry, 0.2))
+	r.retryAt = time.Now().Add(r.chance.jitter(r.w.opt.DegradedRetry, 0.2))
 }
 
 // checkClocks looks for a suspended process or machine, and for a clock that was set.
@@ -144,7 +148,7 @@ func (r *reader) checkClocks() {
 		return
 	}
 	marked := false
-	for _, s := range r.topo.shards {
+	for _, s := range r.topo.order {
 		if s.phase == phaseReading && s.armed {
 			s.troubled.Store(true)
 			r.troubles[s] = CauseClock
@@ -158,7 +162,7 @@ func (r *reader) checkClocks() {
 
 // checkSilence looks for shards that have not answered for too long.
 func (r *reader) checkSilence(now time.Time) {
-	for _, s := range r.topo.shards {
+	for _, s := range r.topo.order {
 		if s.phase != phaseReading || r.unarmed[s] {
 			continue
 		}

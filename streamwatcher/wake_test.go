@@ -32,6 +32,8 @@ func TestWakesWithinOneInterval(t *testing.T) {
 
 // A server like the emulator: the open shard has an end, reads by time are refused and
 // the filter is ignored.
+//
+// Cases: SF8, SF11
 func TestPlainServer(t *testing.T) {
 	f := func() *fake {
 		f := one()
@@ -57,7 +59,7 @@ func TestPlainServer(t *testing.T) {
 	})
 }
 
-// Cases: S23
+// Cases: S23, SF10
 func TestLazyLatest(t *testing.T) {
 	f := func() *fake {
 		f := one()
@@ -87,7 +89,7 @@ func TestLazyLatest(t *testing.T) {
 	})
 }
 
-// Cases: R12, R6, Q4
+// Cases: R12, R6, Q4, SF20
 func TestOnePage(t *testing.T) {
 	bubble(t, one, func(t *testing.T, s *stand) {
 		a, b := s.live("a"), s.w.Watch("b")

@@ -42,6 +42,7 @@ type Watcher struct {
 	counters counters
 	server   serverClock
 	stream   streamCache
+	seen     observations
 
 	// What this server turned out not to have.
 	noTimestamp   atomic.Bool
@@ -52,10 +53,15 @@ type Watcher struct {
 	running int           // reader goroutines; guarded by the hub's mutex
 	ended   chan struct{} // closed when Close was called and the last reader has ended
 
-	drift func() time.Duration // wall clock less monotonic clock, since New
+	drift     func() time.Duration // wall clock less monotonic clock, since New
+	chanceFor func(goroutine string) chance
+	handOver  func(*worker, page) // worker.handOver, but for tests of the tests
 }
 
-var _ lockevent.Notifier = (*Watcher)(nil)
+var (
+	_ lockevent.Notifier     = (*Watcher)(nil)
+	_ lockevent.Observations = (*Watcher)(nil)
+)
 
 // New returns a watcher of the stream of table. It sends nothing: the first Watch
 // starts the reader. The error names every broken setting.
@@ -77,10 +83,12 @@ func New(tables TableAPI, streams StreamsAPI, table string, optFns ...func(*Opti
 	}
 	w := &Watcher{
 		table: table, region: regionOf(streams), opt: opt, layout: opt.layout(), log: opt.Logger,
-		ended: make(chan struct{}), drift: clockDrift(),
+		ended: make(chan struct{}), drift: clockDrift(), chanceFor: anyChance, handOver: (*worker).handOver,
 	}
 	w.api = service{w: w, tables: tables, streams: streams, dated: serverTime}
 	w.hub.names = make(map[string][]*watch)
+	w.hub.subs = make(map[string]map[*Subscription]bool)
+	w.seen.limit = max(0, opt.Observations)
 	w.hub.level.changed = make(chan struct{})
 	w.counters.s.Requests = make(map[string]uint64)
 	w.counters.s.Gaps = make(map[Cause]uint64)
@@ -111,6 +119,14 @@ func (w *Watcher) Watch(name string) lockevent.Watch {
 		return wt
 	}
 	h.add(wt)
+	w.demanded()
+	return wt
+}
+
+// demanded starts the reader, or makes it hurry, because somebody new waits. The hub's
+// mutex is held.
+func (w *Watcher) demanded() {
+	h := &w.hub
 	quiet := time.Since(h.lastUseful)
 	h.lastUseful = time.Now()
 	switch {
@@ -119,7 +135,20 @@ func (w *Watcher) Watch(name string) lockevent.Watch {
 	case quiet >= slideFirst:
 		h.reader.hurry()
 	}
-	return wt
+}
+
+// Observed implements lockevent.Observations: it remembers the locks that changed last
+// while the reader ran, as many as Options.Observations says.
+func (w *Watcher) Observed(name string) (lockevent.Change, bool) { return w.seen.get(name) }
+
+// notify calls the observer. What panics there is not the others' fault.
+func (w *Watcher) notify(f func(*Observer)) {
+	defer func() {
+		if p := recover(); p != nil {
+			w.log.Error("an observer has panicked", "table", w.table, "panic", p)
+		}
+	}()
+	f(&w.opt.Observer)
 }
 
 // Ready implements lockevent.Notifier. It returns nil while every shard of the stream
@@ -139,7 +168,7 @@ func (w *Watcher) Stats() Stats {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	s.State, s.Err, s.Generation = h.level.state, h.level.err, h.level.generation
-	s.Watches, s.Names = h.watches, len(h.names)
+	s.Watches, s.Names, s.Subscriptions = h.watches, len(h.names), h.subscriptions
 	return s
 }
 
@@ -148,8 +177,12 @@ func (w *Watcher) Stats() Stats {
 // twice and before the first Watch.
 func (w *Watcher) Close(ctx context.Context) error {
 	from, first := w.shut()
-	if first && w.opt.Observer.State != nil {
-		w.opt.Observer.State(from, Closed, nil)
+	if first {
+		w.notify(func(o *Observer) {
+			if o.State != nil {
+				o.State(from, Closed, nil)
+			}
+		})
 	}
 	select {
 	case <-w.ended:
@@ -173,6 +206,11 @@ func (w *Watcher) shut() (from State, first bool) {
 		return Closed, false
 	}
 	from = h.level.state
+	for _, subs := range h.subs {
+		for s := range subs {
+			s.end()
+		}
+	}
 	h.set(Closed, nil)
 	h.tellAll()
 	h.reader = nil
@@ -190,6 +228,8 @@ func (w *Watcher) startReader() {
 	w.hub.reader = r
 	w.hub.level.generation++
 	r.generation = w.hub.level.generation
+	r.name = fmt.Sprintf("reader %d", r.generation)
+	r.chance = w.chanceFor(r.name)
 	w.hub.set(Resolving, nil)
 	go func() {
 		defer w.readerEnded()

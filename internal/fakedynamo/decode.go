@@ -6,7 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"math"
 	"reflect"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
@@ -16,7 +18,10 @@ import (
 // have the names of the members. Members that the input does not know are
 // ignored, as the service does.
 
-var valueType = reflect.TypeFor[types.AttributeValue]()
+var (
+	valueType = reflect.TypeFor[types.AttributeValue]()
+	timeType  = reflect.TypeFor[time.Time]()
+)
 
 // decodeInput reads a request's body into an input of the SDK.
 func decodeInput(body []byte, in any) error {
@@ -44,6 +49,9 @@ func pour(raw any, dst reflect.Value) error {
 		}
 		dst.Set(reflect.ValueOf(v))
 		return nil
+	}
+	if dst.Type() == timeType {
+		return pourTime(raw, dst)
 	}
 	switch dst.Kind() {
 	case reflect.Pointer:
@@ -100,6 +108,20 @@ func kindOf(raw any) string {
 		return "START_ARRAY"
 	}
 	return "START_OBJECT"
+}
+
+// pourTime reads a time, which is a number of seconds with decimals.
+func pourTime(raw any, dst reflect.Value) error {
+	n, ok := raw.(json.Number)
+	if !ok {
+		return wrongType(raw)
+	}
+	seconds, err := n.Float64()
+	if err != nil {
+		return wrongType(raw)
+	}
+	dst.Set(reflect.ValueOf(time.UnixMilli(int64(math.Round(seconds * 1000)))))
+	return nil
 }
 
 func pourStruct(raw any, dst reflect.Value) error {

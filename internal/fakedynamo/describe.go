@@ -12,7 +12,7 @@ import (
 func (s *Server) describe(r *Request) {
 	table, attrs := target(r.Input)
 	if table == nil {
-		r.Table = s.streamTable(r.Input)
+		r.Table, r.Shard = s.streamTarget(r.Input)
 		return
 	}
 	name, err := tableName(table)
@@ -84,26 +84,29 @@ func transactionTarget(in *dynamodb.TransactWriteItemsInput) (table *string, att
 	return nil, nil
 }
 
-// streamTable is the table of the stream that an input is about.
-func (s *Server) streamTable(in any) string {
+// streamTarget is the table of the stream that an input is about, and the shard.
+func (s *Server) streamTarget(in any) (table, shard string) {
 	var arn *string
 	switch in := in.(type) {
 	case *dynamodbstreams.DescribeStreamInput:
 		arn = in.StreamArn
 	case *dynamodbstreams.GetShardIteratorInput:
 		arn = in.StreamArn
+		if in.ShardId != nil {
+			shard = *in.ShardId
+		}
 	case *dynamodbstreams.GetRecordsInput:
 		if it, err := decodeIterator(in.ShardIterator); err == nil {
-			arn = &it.arn
+			arn, shard = &it.arn, it.shard
 		}
 	}
 	if arn == nil {
-		return ""
+		return "", shard
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if st := s.streams[*arn]; st != nil {
-		return st.table
+		return st.table, shard
 	}
-	return ""
+	return "", shard
 }

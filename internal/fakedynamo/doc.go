@@ -14,12 +14,14 @@
 //
 // What happens to a request is decided by the function given to
 // [Server.Intercept], which returns a [Fault]. [Server.Requests] tells what has
-// arrived. [Server.Item], [Server.PutRaw], [Server.DeleteRaw],
+// arrived. [Server.SetStreamRules] sets how streams behave and [Server.Shards] what
+// becomes of their shards: they rotate, split, end, vanish and are trimmed when a test
+// says so. [Server.Item], [Server.PutRaw], [Server.DeleteRaw],
 // [Server.Records] and [Server.ExpireTTL] bypass both.
 //
 // Differences from the service: reads are always consistent; there are no
 // secondary indexes, batches, PartiQL or parameters from before expressions;
 // signatures are not checked; a transaction meets another one only when a
-// fault says so; a stream has one shard, which stays open until the stream is
-// disabled and loses nothing.
+// fault says so; a stream has one shard, which stays open and loses nothing
+// unless [Server.Shards] is used.
 package fakedynamo

@@ -23,6 +23,7 @@ const (
 	codeInUse           = "ResourceInUseException"
 	codeMismatch        = "IdempotentParameterMismatchException"
 	codeExpiredIterator = "ExpiredIteratorException"
+	codeTrimmed         = "TrimmedDataAccessException"
 	codeSerialization   = "SerializationException"
 	codeUnknownOp       = "UnknownOperationException"
 )

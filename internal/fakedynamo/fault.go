@@ -15,6 +15,8 @@ type Request struct {
 	// Key is the text of the item's key: the value of the key attribute, or two
 	// values joined with "/"; empty for operations on no single item.
 	Key string
+	// Shard is the id of the shard that GetShardIterator or GetRecords is about.
+	Shard string
 	// Input is the SDK's input, such as *dynamodb.UpdateItemInput. It must not
 	// be changed.
 	Input any

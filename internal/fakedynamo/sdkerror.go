@@ -64,7 +64,7 @@ func (f *failure) sdkStreams() smithy.APIError {
 		return &streamtypes.ResourceNotFoundException{Message: m}
 	case codeExpiredIterator:
 		return &streamtypes.ExpiredIteratorException{Message: m}
-	case "TrimmedDataAccessException":
+	case codeTrimmed:
 		return &streamtypes.TrimmedDataAccessException{Message: m}
 	case "InternalServerError":
 		return &streamtypes.InternalServerError{Message: m}

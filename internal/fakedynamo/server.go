@@ -48,6 +48,8 @@ type Server struct {
 	mu       sync.Mutex // never held across a wait
 	tables   map[string]*table
 	streams  map[string]*stream
+	rules    StreamRules
+	lists    bucket
 	streamNo int // makes labels of streams that are enabled in the same instant differ
 	tokens   tokenCache
 

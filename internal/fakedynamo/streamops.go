@@ -1,16 +1,18 @@
 package fakedynamo
 
 import (
-	"encoding/base64"
-	"fmt"
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	dbtypes "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
+
+	"github.com/lockstream/lockstream/internal/fakedynamo/expr"
 )
 
 const (
@@ -53,6 +55,9 @@ func (s *Server) describeStream(in *dynamodbstreams.DescribeStreamInput) (*dynam
 	if err != nil {
 		return nil, err
 	}
+	if !s.lists.take(time.Now(), s.rules.ListsPerSecond) {
+		return nil, s.rules.throttled()
+	}
 	d := &types.StreamDescription{
 		StreamArn: aws.String(st.arn), StreamLabel: aws.String(st.label), TableName: aws.String(st.table),
 		StreamStatus: st.status(time.Now()), StreamViewType: types.StreamViewType(st.view),
@@ -62,31 +67,81 @@ func (s *Server) describeStream(in *dynamodbstreams.DescribeStreamInput) (*dynam
 	if st.sort.name != "" {
 		d.KeySchema = append(d.KeySchema, types.KeySchemaElement{AttributeName: aws.String(st.sort.name), KeyType: types.KeyTypeRange})
 	}
-	for _, sh := range st.listed(in.ShardFilter) {
-		switch {
-		case sh.id <= aws.ToString(in.ExclusiveStartShardId):
-		case len(d.Shards) == limit:
-			d.LastEvaluatedShardId = d.Shards[limit-1].ShardId
-			return &dynamodbstreams.DescribeStreamOutput{StreamDescription: d}, nil
-		default:
-			d.Shards = append(d.Shards, sh.describe())
-		}
+	found, err := s.listed(st, in.ShardFilter)
+	if err != nil {
+		return nil, err
 	}
+	s.fillPage(d, found, aws.ToString(in.ExclusiveStartShardId), limit)
 	return &dynamodbstreams.DescribeStreamOutput{StreamDescription: d}, nil
 }
 
-// listed gives the shards that a description shows.
-func (st *stream) listed(filter *types.ShardFilter) []*shard {
-	if filter == nil || filter.Type != types.ShardFilterTypeChildShards {
-		return st.shards
+// listed gives the shards that a description shows, in its order; the mutex is held.
+func (s *Server) listed(st *stream, filter *types.ShardFilter) ([]*shard, error) {
+	if filter != nil && s.rules.Children == ChildrenRefused {
+		return nil, invalid("1 validation error detected: ShardFilter is not supported")
 	}
+	parent, filtered := "", filter != nil && filter.Type == types.ShardFilterTypeChildShards && s.rules.Children != ChildrenIgnored
+	if filtered {
+		parent = aws.ToString(filter.ShardId)
+	}
+	now := time.Now()
 	var out []*shard
 	for _, sh := range st.shards {
-		if sh.parent == aws.ToString(filter.ShardId) {
+		switch {
+		case sh.gone, sh.unlisted, sh.listedAt.After(now):
+		case filtered && sh.parent != parent && (sh.id != parent || s.rules.Children != ChildrenAndSelf):
+		default:
 			out = append(out, sh)
 		}
 	}
+	slices.SortFunc(out, s.compareListed)
+	return out, nil
+}
+
+// compareListed orders shards as lists show them.
+func (s *Server) compareListed(a, b *shard) int {
+	if s.rules.Shuffled {
+		if order := cmp.Compare(hashID(a.id), hashID(b.id)); order != 0 {
+			return order
+		}
+	}
+	return strings.Compare(a.id, b.id)
+}
+
+// fillPage puts the shards behind start into a description; the mutex is held.
+func (s *Server) fillPage(d *types.StreamDescription, found []*shard, start string, limit int) {
+	if s.rules.PageShards > 0 {
+		limit = min(limit, s.rules.PageShards)
+	}
+	var last *shard
+	for _, sh := range found {
+		switch {
+		case start != "" && s.compareListed(sh, &shard{id: start}) <= 0:
+			last = sh
+		case len(d.Shards) >= limit:
+			d.LastEvaluatedShardId = d.Shards[len(d.Shards)-1].ShardId
+			return
+		default:
+			if last != nil && s.rules.Twice && len(d.Shards) == 0 {
+				d.Shards = append(d.Shards, s.describeShard(last))
+				limit++
+			}
+			d.Shards = append(d.Shards, s.describeShard(sh))
+		}
+	}
+}
+
+// describeShard is [shard.describe] by the rules; the mutex is held.
+func (s *Server) describeShard(sh *shard) types.Shard {
+	out := sh.describe()
+	if s.rules.EndOnOpen && !sh.closed() {
+		out.SequenceNumberRange.EndingSequenceNumber = out.SequenceNumberRange.StartingSequenceNumber
+	}
 	return out
+}
+
+func hashID(id string) uint64 {
+	return hashKey(expr.Item{"": &dbtypes.AttributeValueMemberS{Value: id}})
 }
 
 func (sh *shard) describe() types.Shard {
@@ -135,114 +190,4 @@ func (s *Server) listStreams(in *dynamodbstreams.ListStreamsInput) (*dynamodbstr
 		}
 	}
 	return out, nil
-}
-
-// iterator is what a shard iterator says: a position in a shard, and when it
-// was handed out.
-type iterator struct {
-	arn, shard string
-	position   int
-	issued     time.Time
-}
-
-func (it iterator) encode() *string {
-	text := fmt.Sprintf("%s|%s|%d|%d", it.arn, it.shard, it.position, it.issued.UnixNano())
-	return aws.String(base64.StdEncoding.EncodeToString([]byte(text)))
-}
-
-func decodeIterator(text *string) (iterator, error) {
-	var it iterator
-	var issued int64
-	raw, err := base64.StdEncoding.DecodeString(aws.ToString(text))
-	parts := strings.Split(string(raw), "|")
-	if err != nil || len(parts) != 4 {
-		return it, invalid("Invalid ShardIterator: The ShardIterator is not valid")
-	}
-	it.arn, it.shard = parts[0], parts[1]
-	if _, err := fmt.Sscanf(parts[2]+" "+parts[3], "%d %d", &it.position, &issued); err != nil {
-		return it, invalid("Invalid ShardIterator: The ShardIterator is not valid")
-	}
-	it.issued = time.Unix(0, issued)
-	return it, nil
-}
-
-func (s *Server) getShardIterator(in *dynamodbstreams.GetShardIteratorInput) (*dynamodbstreams.GetShardIteratorOutput, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	st, err := s.findStream(in.StreamArn)
-	if err != nil {
-		return nil, err
-	}
-	sh, ok := st.shard(aws.ToString(in.ShardId))
-	if !ok {
-		return nil, fail(codeNotFound, "Requested resource not found: Shard: %s in Stream: %s not found", aws.ToString(in.ShardId), st.arn)
-	}
-	it := iterator{arn: st.arn, shard: sh.id, issued: time.Now()}
-	seq := aws.ToString(in.SequenceNumber)
-	switch in.ShardIteratorType {
-	case types.ShardIteratorTypeTrimHorizon:
-	case types.ShardIteratorTypeLatest:
-		it.position = sh.end()
-	case types.ShardIteratorTypeAtSequenceNumber, types.ShardIteratorTypeAfterSequenceNumber:
-		if seq == "" || strings.Trim(seq, "0123456789") != "" {
-			return nil, invalid("Invalid SequenceNumber: a number is required for iterator type %s", in.ShardIteratorType)
-		}
-		it.position = sh.seek(seq, in.ShardIteratorType == types.ShardIteratorTypeAfterSequenceNumber)
-		seq = ""
-	default:
-		return nil, invalid("1 validation error detected: Value '%s' at 'shardIteratorType' failed to satisfy constraint: Member must satisfy enum value set: [AFTER_SEQUENCE_NUMBER, LATEST, AT_SEQUENCE_NUMBER, TRIM_HORIZON]", in.ShardIteratorType)
-	}
-	if seq != "" {
-		return nil, invalid("Invalid SequenceNumber: none may be given for iterator type %s", in.ShardIteratorType)
-	}
-	return &dynamodbstreams.GetShardIteratorOutput{ShardIterator: it.encode()}, nil
-}
-
-func (s *Server) getRecords(in *dynamodbstreams.GetRecordsInput) (*dynamodbstreams.GetRecordsOutput, error) {
-	limit, err := pageLimit(in.Limit, maxRecords)
-	if err != nil {
-		return nil, err
-	}
-	it, err := decodeIterator(in.ShardIterator)
-	if err != nil {
-		return nil, err
-	}
-	now := time.Now()
-	if now.Sub(it.issued) > iteratorLifetime {
-		return nil, fail(codeExpiredIterator, "Iterator expired. The iterator was created at time %s which is too far in the past", it.issued.UTC().Format(time.RFC3339))
-	}
-	st, records, next, err := s.page(it, limit)
-	if err != nil {
-		return nil, err
-	}
-	out := &dynamodbstreams.GetRecordsOutput{Records: make([]types.Record, 0, len(records))}
-	for _, r := range records {
-		out.Records = append(out.Records, s.show(st, r))
-	}
-	if next != nil {
-		next.issued = now
-		out.NextShardIterator = next.encode()
-	}
-	return out, nil
-}
-
-// page reads records at an iterator and gives the next one, or nil at the end
-// of a closed shard. Records are never changed, so they can be shown later.
-func (s *Server) page(it iterator, limit int) (*stream, []record, *iterator, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	st := s.streams[it.arn]
-	if st == nil {
-		return nil, nil, nil, fail(codeNotFound, "Requested resource not found: Stream: %s not found", it.arn)
-	}
-	sh, ok := st.shard(it.shard)
-	if !ok {
-		return nil, nil, nil, fail(codeNotFound, "Requested resource not found: Shard: %s in Stream: %s not found", it.shard, it.arn)
-	}
-	records := sh.read(it.position, limit)
-	it.position += len(records)
-	if sh.closed() && it.position >= sh.end() {
-		return st, records, nil, nil
-	}
-	return st, records, &it, nil
 }

@@ -12,6 +12,9 @@ import (
 
 // show gives a record as a reader of the stream sees it.
 func (s *Server) show(st *stream, r record) types.Record {
+	if r.raw != nil {
+		return *r.raw
+	}
 	d := &types.StreamRecord{
 		// The service gives the time in whole seconds.
 		ApproximateCreationDateTime: aws.Time(r.at.UTC().Truncate(time.Second)),
@@ -52,6 +55,23 @@ func (r record) event() types.OperationType {
 		return types.OperationTypeRemove
 	}
 	return types.OperationTypeModify
+}
+
+// tableItem gives an item of the streams client's types as one of the table client's, as
+// far as keys need it.
+func tableItem(item map[string]types.AttributeValue) expr.Item {
+	out := make(expr.Item, len(item))
+	for name, v := range item {
+		switch v := v.(type) {
+		case *types.AttributeValueMemberS:
+			out[name] = &dbtypes.AttributeValueMemberS{Value: v.Value}
+		case *types.AttributeValueMemberN:
+			out[name] = &dbtypes.AttributeValueMemberN{Value: v.Value}
+		case *types.AttributeValueMemberB:
+			out[name] = &dbtypes.AttributeValueMemberB{Value: v.Value}
+		}
+	}
+	return out
 }
 
 // streamItem copies an item into the types of the streams client.

@@ -107,6 +107,7 @@ func (s *Server) changeStream(t *table, spec *types.StreamSpecification, creatin
 	// Labels have milliseconds; the number keeps streams of one instant apart.
 	label := now.Add(time.Duration(s.streamNo) * time.Millisecond).Format("2006-01-02T15:04:05.000")
 	st := newStream(t.arn+"/stream/"+label, label, t, spec.StreamViewType, now, time.Now().Add(s.delay()))
+	st.delay = s.rules.Delay
 	t.stream = st
 	s.streams[st.arn] = st
 	return nil

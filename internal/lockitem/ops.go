@@ -53,6 +53,7 @@ type Touch struct {
 	LeaseUntil time.Time                       // renew only
 	TTL        time.Time                       // zero: not written
 	Attributes map[string]types.AttributeValue // others' own, none of the lock's: see Layout.CheckAttributes
+	Floor      int64                           // release only: what the token is lifted to
 }
 
 // AcquireUnknown takes a lock of which nothing is known: absent, or released with a
@@ -102,11 +103,15 @@ func Renew(mine Hold, t Touch) Expr {
 	return b.expr()
 }
 
-// Release frees a lock that its holder gives back.
+// Release frees a lock that its holder gives back, and lifts its token to t.Floor where
+// that is larger.
 func Release(mine Hold, t Touch) Expr {
 	b := newBuilder()
 	b.whereHeld(mine)
 	b.free(t, OpRelease)
+	if t.Floor > mine.Token {
+		b.put(lockattr.FencingToken, num(t.Floor))
+	}
 	return b.expr()
 }
 

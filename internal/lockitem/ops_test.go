@@ -42,6 +42,12 @@ func allExprs() map[string]lockitem.Expr {
 		"raise floor":       lockitem.RaiseFloor(seen, 20, touch),
 		"tombstone":         lockitem.Tombstone(layout, 20, touch),
 		"delete":            lockitem.Delete(seen, time.Unix(1790003620, 0)),
+		"mark":              lockitem.Mark(seen, time.UnixMilli(1790000020000), "R2"),
+		"revoke":            lockitem.Revoke(seen, touch),
+		"pause":             lockitem.Pause(seen, "maintenance", "R2"),
+		"pause absent":      lockitem.PauseAbsent(layout, 20, "maintenance", "R2"),
+		"resume":            lockitem.Resume(seen, touch),
+		"raise floor, held": lockitem.RaiseFloorHeld(seen, 20, "R2", time.Unix(1790003620, 0)),
 		"held check":        lockitem.HeldCheck("c#1", 10),
 	}
 }
@@ -93,7 +99,7 @@ func TestEveryWriteHasAFreshVersion(t *testing.T) {
 		if !strings.Contains(e.Update, "#recordVersionNumber = :recordVersionNumber") {
 			t.Errorf("%s does not set the version: %s", name, e.Update)
 		}
-		if name == "acquire unknown" || name == "tombstone" {
+		if name == "acquire unknown" || name == "tombstone" || name == "pause absent" {
 			continue
 		}
 		if !strings.Contains(e.Condition, "#recordVersionNumber = :") {

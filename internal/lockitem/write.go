@@ -23,6 +23,10 @@ const (
 	OpRelease  = "release"
 	OpTakeover = "takeover"
 	OpReap     = "reap"
+	OpMark     = "mark"
+	OpPause    = "pause"
+	OpResume   = "resume"
+	OpFloor    = "floor"
 )
 
 // Expr is a condition and an effect with their placeholders.
