@@ -109,3 +109,9 @@ bench-leases: ## Measure what leases and waiters cost (a minute and a half)
 	@mkdir -p $(BUILD)
 	@go test -c -o $(BUILD)/bench-leases ./internal/bench/leases
 	@$(BUILD)/bench-leases -figures
+
+.PHONY: bench-watch
+bench-watch: setup ## Measure wake-ups and requests of the stream watcher (two minutes)
+	@mkdir -p $(BIN)
+	@go build -o $(BUILD)/bench-watch ./internal/bench/watch
+	@$(BUILD)/bench-watch

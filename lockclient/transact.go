@@ -14,8 +14,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// ErrOutcomeUnknown: an attempt of the transaction got no answer, and it could not be found
-// out whether it was applied, or may yet be.
+// ErrOutcomeUnknown says that an attempt of a transaction got no answer, and that it could not
+// be found out whether it was applied, or may yet be.
 var ErrOutcomeUnknown = errors.New("lockclient: outcome of the transaction is unknown")
 
 const (
