@@ -115,3 +115,13 @@ bench-watch: setup ## Measure wake-ups and requests of the stream watcher (two m
 	@mkdir -p $(BIN)
 	@go build -o $(BUILD)/bench-watch ./internal/bench/watch
 	@$(BUILD)/bench-watch
+
+SCHEDULES ?= 100000
+
+.PHONY: proof
+proof: ## Play random schedules against the stream watcher (a quarter of an hour; SCHEDULES=1000)
+	$(need_go)
+	@mkdir -p $(BUILD)
+	@go test -c -o $(BUILD)/proof ./streamwatcher
+	@$(BUILD)/proof -test.timeout 60m -test.run '^TestNoLostWakeUp$$' -plain -schedules $(SCHEDULES) >$(BUILD)/proof.log || { cat $(BUILD)/proof.log; exit 1; }
+	@grep -v '^RESULT' $(BUILD)/proof.log; grep '^RESULT' $(BUILD)/proof.log

@@ -53,7 +53,8 @@
 //	by Close          Closed; then the lock is freed
 //	by its clocks     Expired or Clock; the lock runs out with its lease and is not freed,
 //	                  because the holder's work may still be under way
-//	by a refusal      TakenOver, Reaped, Deleted or Revoked, by what the item shows
+//	by a refusal      TakenOver, Reaped, Deleted or Revoked, by what the item shows. A
+//	                  revoked lease's Release frees the lock, once its work is over
 //
 // # Promises
 //

@@ -151,7 +151,8 @@ func TestPauseOfAHeldLock(t *testing.T) {
 				time.Sleep(wait)
 				w.server.Requests().Reset()
 				w.release(l) // tries to pass it on first
-				if n := w.requests("UpdateItem"); n > 3 {
+				// Hand-over, release, the TTL taken off, and at that instant the heir's own try.
+				if n := w.requests("UpdateItem"); n > 4 {
 					t.Errorf("%d writes to release a paused lock", n)
 				}
 				<-heir.done

@@ -159,8 +159,11 @@ func (c *Client) vacate(s *slot, l *Lease, v view) {
 	}
 	s.holder = nil
 	s.setView(v, time.Now())
-	if v.kind == viewReleased {
+	switch v.kind {
+	case viewReleased:
 		s.seen.first(v.version, time.Now())
+	case viewHeld: // a lease that ran out: its last version need not be waited for anew
+		s.seen.first(v.version, v.firstSeen)
 	}
 	if v.kind == viewReleased && s.handOvers >= maxLocalHandOvers && len(s.queue) > 0 {
 		s.standRVN = v.version.RVN

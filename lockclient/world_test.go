@@ -71,11 +71,14 @@ func (w *world) createTable(name string) {
 	}
 }
 
-// client returns a client like another process's. Without options it polls.
+// client returns a client like another process's. Without options it polls. Its clocks are
+// the virtual one: the machine's real boot-time clock would show a slow machine in a bubble.
 func (w *world) client(optFns ...func(*Options)) *Client {
 	w.t.Helper()
 	db := &telling{DynamoDBAPI: w.server.Client(), events: w.events}
-	c, err := New(db, testTable, append([]func(*Options){func(o *Options) { o.LeaseDuration = 10 * time.Second }}, optFns...)...)
+	c, err := New(db, testTable, append([]func(*Options){func(o *Options) {
+		o.LeaseDuration, o.clock = 10*time.Second, &skewedClock{}
+	}}, optFns...)...)
 	if err != nil {
 		w.t.Fatal(err)
 	}
